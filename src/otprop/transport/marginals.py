@@ -1,0 +1,57 @@
+"""Marginal rules: what the sources must give, as the concave term A(f) of the semi-dual."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class MarginalRule(Protocol):
+    """A separable concave term A(f): value, gradient and second derivative."""
+
+    def value(self, f: NDArray) -> float:
+        """Return A(f)."""
+        ...
+
+    def due(self, f: NDArray) -> NDArray:
+        """Return ∇A(f): the mass that each source should give at `f`."""
+        ...
+
+    def stiffness(self, f: NDArray) -> NDArray:
+        """Return the diagonal of −∇²A(f)."""
+        ...
+
+    def gauge(self, f: NDArray) -> NDArray:
+        """Return the representative of `f` among the potentials that give the same plan."""
+        ...
+
+
+class Rows:
+    """Every source gives its weight exactly (Eq. 8): A(f) = Σ a_i f_i.
+
+    A source of weight 0 takes no part; its potential is −∞.
+    """
+
+    def __init__(self, weights: NDArray) -> None:
+        self.weights = weights
+        self._part = weights > 0
+
+    def value(self, f: NDArray) -> float:
+        """Return Σ a_i f_i."""
+        return float(self.weights[self._part] @ f[self._part])
+
+    def due(self, f: NDArray) -> NDArray:  # noqa: ARG002 - the rule's shape
+        """Return a."""
+        return self.weights
+
+    def stiffness(self, f: NDArray) -> NDArray:
+        """Return 0: A is linear."""
+        return np.zeros_like(f)
+
+    def gauge(self, f: NDArray) -> NDArray:
+        """Shift `f` to a weighted mean of 0."""
+        return f - self.value(f)

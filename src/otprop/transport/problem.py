@@ -1,0 +1,57 @@
+"""The semi-dual at a point: what Newton's and Sinkhorn's method both look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from otprop.transport.marginals import MarginalRule
+    from otprop.transport.sweep import Sweep
+
+# Shares below this part of the expected error, a source, do not matter to the curvature.
+_SHARES_KEPT = 1e-2
+# Below this part of its due a source's mass has lost digits to underflow and is found in logs.
+_UNDERFLOWN = 1e-6
+
+
+class Point(NamedTuple):
+    """Potentials with the value, the mass that the sources give, and the L1 error there."""
+
+    f: NDArray
+    epsilon: float
+    value: float
+    mass: NDArray
+    error: float
+
+
+class Problem:
+    """Maximise A(f) + Σ_j b_j g_j(f): a marginal rule and a sweep, at any f and ε."""
+
+    def __init__(self, sweep: Sweep, rule: MarginalRule) -> None:
+        self.sweep = sweep
+        self.rule = rule
+
+    def at(self, f: NDArray, epsilon: float, expected_error: float = 1.0) -> Point:
+        """Evaluate at `f`, keeping the shares that matter for an error as small as expected."""
+        keep_above = _SHARES_KEPT * min(1.0, expected_error) / len(f)
+        value, mass = self.sweep.evaluate(f, epsilon, keep_above)
+        error = float(np.abs(self.rule.due(f) - mass).sum())
+        return Point(f, epsilon, self.rule.value(f) + value, mass, error)
+
+    def sinkhorn_step(self, point: Point, chosen: NDArray) -> NDArray:
+        """Return f + ε log(due / mass) for the sources chosen (Algorithm 1, both lines at once).
+
+        The step never lowers the value, whichever sources are chosen.
+        """
+        due = self.rule.due(point.f)
+        log_mass = np.log(np.maximum(point.mass, np.finfo(float).tiny))
+        lost = np.flatnonzero(chosen & (point.mass < _UNDERFLOWN * due))
+        if len(lost):
+            log_mass[lost] = self.sweep.log_mass(point.f, point.epsilon, lost)
+        f = point.f.copy()
+        f[chosen] += point.epsilon * (np.log(due[chosen]) - log_mass[chosen])
+        return f

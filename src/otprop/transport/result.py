@@ -1,0 +1,51 @@
+"""What a solve found, and whether it got there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from otprop.transport.plan import shares
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from otprop.transport.blocks import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class TransportResult:
+    """The sources' potentials and the solver's account of itself.
+
+    Attributes
+    ----------
+    f : array of shape (l,)
+        Potentials, shifted so that their weighted mean is 0. Always finite.
+    epsilon : float
+        Regularisation that `f` belongs to.
+    converged : bool
+        Whether `marginal_error` is at most the tolerance asked for.
+    marginal_error : float
+        Σ_i |a_i − r_i|, with r the mass that the sources give at `f`.
+    n_sweeps : int
+        Passes over the costs or over the shares kept from them.
+    n_iter : int
+        Steps of Newton's or of Sinkhorn's method.
+    value : float
+        Dual value of Eq. 11; at convergence the minimum of Eq. 11.
+    solver : str
+        "newton" or "sinkhorn".
+    """
+
+    f: NDArray
+    epsilon: float
+    converged: bool
+    marginal_error: float
+    n_sweeps: int
+    n_iter: int
+    value: float
+    solver: str
+
+    def shares(self, cost: ArrayLike) -> FloatArray:
+        """Return the column-normalised plan (Eq. 12), one row a target; rows sum to one."""
+        return shares(cost, self.f, self.epsilon)

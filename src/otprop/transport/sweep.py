@@ -1,0 +1,168 @@
+"""One pass over the targets: value, mass and curvature of the semi-dual, block by block."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from otprop.transport import kernels
+from otprop.transport.blocks import block_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from otprop.transport.blocks import CostBlocks, FloatArray
+    from otprop.transport.workers import Workers
+
+# Below this density a block's shares are kept as a list of entries, which then is also the smaller
+# of the two forms and the faster to multiply with.
+_SPARSE_DENSITY = 0.25
+
+
+class Evaluation(NamedTuple):
+    """The targets' part of the semi-dual at f."""
+
+    value: float  # Σ_j b_j g_j(f)
+    mass: NDArray  # r_i = Σ_j b_j P_ji
+
+
+class _SparseShares(NamedTuple):
+    """The shares of a block's targets above a threshold."""
+
+    starts: NDArray
+    indices: NDArray
+    values: FloatArray
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.starts.nbytes + self.indices.nbytes + self.values.nbytes)
+
+
+class Sweep:
+    """The one primitive of the solvers: reductions over fixed blocks of targets.
+
+    `evaluate` passes over the costs. The shares it meets are kept for `spread`, in a form that
+    depends on their density alone, as far as `memory` bytes go; the others are found again when
+    they are needed. Block sums are added in the order of the blocks. Hence the result does not
+    depend on memory or threads, to the bit.
+    """
+
+    def __init__(
+        self,
+        costs: CostBlocks,
+        target_weights: NDArray,
+        workers: Workers,
+        memory: float = float("inf"),
+    ) -> None:
+        self.costs = costs
+        self.count = 0
+        self._weights = target_weights
+        self._workers = workers
+        self._memory = memory
+        self._used = 0
+        self._lock = threading.Lock()
+        targets, sources = costs.shape
+        self._size = block_rows(sources)
+        self._blocks = -(-targets // self._size)
+        self._kept: list[FloatArray | _SparseShares | None] = [None] * self._blocks
+        self._scratch: list[FloatArray | None] = [None] * workers.count
+        self._at: tuple[NDArray, float, float] | None = None
+
+    def evaluate(self, f: NDArray, epsilon: float, keep_above: float) -> Evaluation:
+        """Return value and mass at `f`; remember the shares above `keep_above`."""
+        self._at = f, epsilon, keep_above
+        values = np.zeros(self._blocks)
+        mass = np.zeros((self._blocks, self.costs.shape[1]))
+
+        def task(worker: int, block: int) -> None:
+            shares, values[block], count = self._shares(worker, block, mass[block])
+            self._keep(block, self._form(shares, count))
+
+        self._workers.run(task, self._blocks)
+        self.count += 1
+        return Evaluation(-epsilon * float(values.sum()), mass.sum(axis=0))
+
+    def spread(self, v: NDArray) -> NDArray:
+        """Return Σ_j b_j P_j (P_j · v), with the shares of the last evaluation."""
+        out = np.zeros((self._blocks, self.costs.shape[1]))
+
+        def task(worker: int, block: int) -> None:
+            form = self._kept[block]
+            if form is None:
+                shares, _, count = self._shares(worker, block, np.zeros_like(out[block]))
+                form = self._form(shares, count)
+            weights = self._weights[self._span(block)]
+            if isinstance(form, _SparseShares):
+                kernels.spread_sparse(*form, weights, v, out[block])
+            else:
+                kernels.spread_dense(form, weights, v.astype(form.dtype), out[block])
+
+        self._workers.run(task, self._blocks)
+        self.count += 1
+        return np.asarray(out.sum(axis=0))
+
+    def log_mass(self, f: NDArray, epsilon: float, sources: NDArray) -> NDArray:
+        """Return log r of some sources, free of underflow."""
+        top = np.full((self._blocks, len(sources)), -np.inf)
+        scaled = np.zeros_like(top)
+
+        def task(worker: int, block: int) -> None:  # noqa: ARG001 - the task's shape
+            span = self._span(block)
+            cost, rows = self.costs.read(span.start, span.stop)
+            kernels.log_mass_block(
+                cost, rows, f, epsilon, self._weights[span], sources, top[block], scaled[block]
+            )
+
+        self._workers.run(task, self._blocks)
+        self.count += 1
+        best = top.max(axis=0)
+        return np.asarray(best + np.log((scaled * np.exp(top - best)).sum(axis=0)))
+
+    def _span(self, block: int) -> slice:
+        return slice(block * self._size, min((block + 1) * self._size, self.costs.shape[0]))
+
+    def _shares(self, worker: int, block: int, mass: NDArray) -> tuple[FloatArray, float, int]:
+        """Compute a block's shares into the block's own array or the worker's scratch."""
+        assert self._at is not None, "evaluate comes first"
+        f, epsilon, threshold = self._at
+        span = self._span(block)
+        cost, rows = self.costs.read(span.start, span.stop)
+        own = self._kept[block]
+        if not isinstance(own, np.ndarray):
+            own = self._scratch[worker]
+            if own is None:
+                own = np.empty((self._size, len(f)), cost.dtype)
+                self._scratch[worker] = own
+            own = own[: len(rows)]
+        value, count = kernels.sweep_block(
+            cost, rows, f, epsilon, self._weights[span], own, mass, threshold
+        )
+        return own, value, count
+
+    def _form(self, shares: FloatArray, count: int) -> FloatArray | _SparseShares:
+        """Return the shares above the threshold as a list if they are few, else all of them."""
+        if count > _SPARSE_DENSITY * shares.size:
+            return shares
+        assert self._at is not None, "evaluate comes first"
+        sparse = _SparseShares(
+            np.empty(len(shares) + 1, np.intp),
+            np.empty(count, np.int32),
+            np.empty(count, shares.dtype),
+        )
+        kernels.compress_block(shares, shares.dtype.type(self._at[2]), *sparse)
+        return sparse
+
+    def _keep(self, block: int, form: FloatArray | _SparseShares) -> None:
+        """Keep a block's shares if the memory allows it."""
+        old = self._kept[block]
+        if form is old:
+            return
+        with self._lock:
+            self._used -= 0 if old is None else old.nbytes
+            self._kept[block] = None
+            fits = self._used + form.nbytes <= self._memory
+            self._used += form.nbytes if fits else 0
+        if fits:
+            self._kept[block] = form.copy() if isinstance(form, np.ndarray) else form
