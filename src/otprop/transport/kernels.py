@@ -163,7 +163,7 @@ def _softmax(cost, f, epsilon, out, tops):
 
 @njit(nogil=True, error_model="numpy", cache=True)
 def sweep_block(cost, rows, f, epsilon, weights, shares, mass, threshold):
-    """Shares of a block's targets; adds to `mass`; returns Σ b log Σ exp and the shares kept.
+    """Shares of a block's targets; adds to `mass`; returns −Σ b_j g_j and the shares kept.
 
     `shares` takes one row a target; `mass` the mass that each source gives, Σ b_j P_ji; the last
     number returned counts the shares above `threshold`.
@@ -174,7 +174,7 @@ def sweep_block(cost, rows, f, epsilon, weights, shares, mass, threshold):
     for j in range(rows.shape[0]):
         out = shares[j]
         best, total, cut = _softmax(cost[rows[j]], f, epsilon, out, tops)
-        value += weights[j] * (best / epsilon + math.log(total))
+        value += weights[j] * (best + epsilon * math.log(total))
         for g in range(_unsigned(tops.shape[0])):
             if tops[g] >= cut:
                 lo, hi = g * group, min((g + _unsigned(1)) * group, sources)
@@ -230,6 +230,20 @@ def log_mass_block(cost, rows, f, epsilon, weights, wanted, top, scaled):
 
 
 @njit(nogil=True, cache=True)
+def range_block(cost, rows, sources):
+    """Largest difference between two finite costs of one target."""
+    widest = 0.0
+    for j in rows:
+        low, high = np.inf, -np.inf
+        for i in range(sources):
+            if cost[j, i] < np.inf:
+                low = min(low, cost[j, i])
+                high = max(high, cost[j, i])
+        widest = max(widest, high - low)
+    return widest
+
+
+@njit(nogil=True, cache=True)
 def compress_block(shares, threshold, starts, indices, values):
     """Keep the shares above `threshold`: row starts, source indices, values."""
     n = 0
@@ -248,6 +262,14 @@ def _dot(a, b):
     total = a.dtype.type(0)
     for i in range(a.shape[0]):
         total += a[i] * b[i]
+    return total
+
+
+@njit(fastmath=FAST)
+def _sum(a):
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += a[i]
     return total
 
 
@@ -274,3 +296,93 @@ def spread_sparse(starts, indices, values, weights, v, out):
         total *= weights[j]
         for n in range(starts[j], starts[j + 1]):
             out[indices[n]] += total * values[n]
+
+
+@njit(nogil=True, cache=True)
+def join_sources(starts, indices, values, weights, first, last, graph):
+    """Add Σ_j b_j P_ji P_jk, over the shares kept, to the rows `first` to `last` of `graph`."""
+    for j in range(starts.shape[0] - 1):
+        for n in range(starts[j], starts[j + 1]):
+            i = indices[n]
+            if first <= i < last:
+                row, factor = graph[i], weights[j] * values[n]
+                for m in range(starts[j], starts[j + 1]):
+                    row[indices[m]] += factor * values[m]
+
+
+@njit(nogil=True, error_model="numpy", cache=True)
+def eliminate_sparse(graph, excess, right):
+    """Eliminate sources from a Laplacian, those of fewest neighbours first, until all are joined.
+
+    Returns the order (the sources left stand at its end), the pivots, and how many are eliminated.
+    An eliminated source's row keeps its weights at that time; those left are up to date.
+    """
+    size = graph.shape[0]
+    order, pivots = np.arange(size), np.empty(size)
+    degree = np.zeros(size, np.int64)
+    for i in range(size):
+        graph[i, i] = 0.0
+        for k in range(size):
+            degree[i] += graph[i, k] > 0
+    near = np.empty(size, np.int64)
+    for step in range(size):
+        least = step
+        for n in range(step, size):
+            if degree[order[n]] < degree[order[least]]:
+                least = n
+        pivot = order[least]
+        if degree[pivot] == size - step - 1 and degree[pivot] > 0:
+            return order, pivots, step
+        order[least], order[step] = order[step], pivot
+        row, count, total = graph[pivot], 0, excess[pivot]
+        for n in range(step + 1, size):
+            if row[order[n]] > 0:
+                near[count] = order[n]
+                total += row[order[n]]
+                count += 1
+        pivots[step] = total
+        for n in range(count):
+            i = near[n]
+            part = row[i] / total
+            excess[i] += part * excess[pivot]
+            right[i] += part * right[pivot]
+            degree[i] -= 1
+            for m in range(count):
+                k = near[m]
+                if k != i:
+                    degree[i] += graph[i, k] == 0
+                    graph[i, k] += part * row[k]
+    return order, pivots, size
+
+
+@njit(nogil=True, error_model="numpy", cache=True)
+def solve_core(graph, excess, right):
+    """Solve a Laplacian system whose graph is dense; only the upper triangle is used."""
+    size = graph.shape[0]
+    pivots = np.empty(size)
+    for k in range(size):
+        row = graph[k]
+        pivots[k] = excess[k] + _sum(row[k + 1 :])
+        for i in range(k + 1, size):
+            part = row[i] / pivots[k]
+            excess[i] += part * excess[k]
+            right[i] += part * right[k]
+            _add_scaled(graph[i, i + 1 :], part, row[i + 1 :])
+    for k in range(size - 1, -1, -1):
+        right[k] = (right[k] + _dot(graph[k, k + 1 :], right[k + 1 :])) / pivots[k]
+    return right
+
+
+@njit(nogil=True, error_model="numpy", cache=True)
+def substitute_back(graph, order, pivots, x):
+    """Find the eliminated sources' part of the solution, last to first; `x` holds the others'."""
+    later = np.ones(graph.shape[0], np.bool_)
+    later[order] = False
+    for n in range(order.shape[0] - 1, -1, -1):
+        pivot = order[n]
+        total = x[pivot]
+        for k in range(graph.shape[0]):
+            if later[k]:
+                total += graph[pivot, k] * x[k]
+        x[pivot] = total / pivots[n]
+        later[pivot] = True

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+# A weighted mean is known to this part of the weighted mean size.
+_ROUNDING = 1e-14
+
+
 class MarginalRule(Protocol):
     """A separable concave term A(f): value, gradient and second derivative."""
 
@@ -29,6 +33,10 @@ class MarginalRule(Protocol):
         """Return the representative of `f` among the potentials that give the same plan."""
         ...
 
+    def lift(self, f: NDArray, rise: float) -> NDArray:
+        """Return what `f` becomes where ε is larger by `rise`; 0 lifted by ε is a cold start."""
+        ...
+
 
 class Rows:
     """Every source gives its weight exactly (Eq. 8): A(f) = Σ a_i f_i.
@@ -39,6 +47,7 @@ class Rows:
     def __init__(self, weights: NDArray) -> None:
         self.weights = weights
         self._part = weights > 0
+        self._log_weights = np.log(np.where(self._part, weights, 1.0))
 
     def value(self, f: NDArray) -> float:
         """Return Σ a_i f_i."""
@@ -53,5 +62,11 @@ class Rows:
         return np.zeros_like(f)
 
     def gauge(self, f: NDArray) -> NDArray:
-        """Shift `f` to a weighted mean of 0."""
-        return f - self.value(f)
+        """Shift `f` to a weighted mean of 0, but for what is rounding itself."""
+        mean = self.value(f)
+        size = float(self.weights[self._part] @ np.abs(f[self._part]))
+        return f if abs(mean) <= _ROUNDING * size else f - mean
+
+    def lift(self, f: NDArray, rise: float) -> NDArray:
+        """Return f + rise log a: the shares are a themselves where ε outweighs every cost."""
+        return np.asarray(f + rise * self._log_weights)

@@ -1,4 +1,4 @@
-"""Newton's method with conjugate gradients on the semi-dual, annealed in ε."""
+"""Newton's method on the semi-dual, annealed in ε."""
 
 from __future__ import annotations
 
@@ -6,44 +6,54 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from otprop.transport.linear import conjugate_gradients, solve_laplacian
 
+if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from otprop.transport.problem import Point, Problem
+import os
 
-# Annealing: from an ε at which the first error is moderate down to the one asked for. Halving ε,
-# and solving each rung to one per cent, keeps Newton's full step acceptable all the way; larger
-# strides cost more sweeps in line searches than they save.
+E_ = lambda k, d: float(os.environ.get(k, d))
+# Annealing: from an ε at which the first error is moderate down to the one asked for, each rung
+# solved to one per cent.
 _CLIMB = 4.0
-_MODERATE_ERROR = 0.5
+_MODERATE_ERROR = E_("MOD", 0.03)
 _HIGHEST_CLIMB = 60
-_ANNEAL = 2.0
-_RUNG_TOL = 1e-2
+_ANNEAL = E_("AN", 3)
+_RUNG_TOL = E_("RT", 1e-2)
 
 # A source that gives less than this part of its due is outside Newton's model, in which mass is
 # linear in f: it first takes a step of Sinkhorn's.
-_STARVED = 1e-2
+_STARVED = E_("ST", 1e-2)
+
+# Newton's model holds for steps of about ε. Longer ones are shortened to their logarithm.
+_TRUSTED = E_("C", 1)
 
 _DAMPING = 1e-3
+_CG_SLACK = 0.1
+# When conjugate gradients take longer, the system is solved directly if it is not too large.
+_CG_STEPS = int(E_("CG", 50))
+_LARGEST_GRAPH = 4096
+_PATIENT_CG_STEPS = 500
+
 _SUFFICIENT_RISE = 1e-4
 _ERROR_FALL = 0.9
 _SHORTEST_STEP = 1e-5
-_CG_STEPS = 500
-_CG_SLACK = 0.1
+_STILL_STEEP = E_("STEEP", 0.5)
+_STALL = int(E_("STALL", 20))
 
 
 def newton(
     problem: Problem, f: NDArray, epsilon: float, tol: float, max_iter: int
 ) -> tuple[Point, int]:
-    """Maximise the semi-dual from `f`; return the last point, at `epsilon`, and the steps taken."""
-    point = _climb(problem, f, epsilon)
+    """Maximise the semi-dual from `f`; return the best point, at `epsilon`, and the steps taken."""
+    point = _climb(problem, problem.start(f, epsilon))
     rung, steps = point.epsilon, 0
     while rung > epsilon and steps < max_iter:
         point, taken = _solve_rung(problem, point, max(tol, _RUNG_TOL), max_iter - steps)
         steps += taken
-        rung /= _ANNEAL
+        rung = max(rung / _ANNEAL, epsilon)
         point = problem.at(point.f, rung, _RUNG_TOL)
     if point.epsilon != epsilon:
         point = problem.at(point.f, epsilon)
@@ -51,86 +61,88 @@ def newton(
     return point, steps + taken
 
 
-def _climb(problem: Problem, f: NDArray, epsilon: float) -> Point:
-    """Find an ε, a power of four times the one asked for, at which the error is moderate."""
-    rung = epsilon
-    point = problem.at(f, rung)
-    for _ in range(_HIGHEST_CLIMB):
-        if point.error <= _MODERATE_ERROR:
-            break
-        rung *= _CLIMB
-        # f is kept in units of ε here: what makes a cold start (f = ε log a) good at a high ε.
-        f = f * _CLIMB
-        point = problem.at(f, rung)
+def _climb(problem: Problem, start: Point) -> Point:
+    """Find an ε, at least the one asked for, at which the error is moderate."""
+    point, epsilon = start, start.epsilon
+    if start.error <= _MODERATE_ERROR:
+        return start
+    highest = problem.sweep.cost_range()
+    while point.error > _MODERATE_ERROR and epsilon < highest:
+        epsilon *= _CLIMB
+        point = problem.at(problem.rule.lift(start.f, epsilon - start.epsilon), epsilon)
     return point
 
 
 def _solve_rung(problem: Problem, point: Point, tol: float, max_iter: int) -> tuple[Point, int]:
-    """Take steps at one ε until the error is at most `tol` or no step helps."""
+    """Take steps at one ε until the error is at most `tol` or no step helps; return the best."""
+    best, since, fed = point, 0, False
     for step in range(max_iter):
         if point.error <= tol:
             return point, step
         starved = point.mass < _STARVED * problem.rule.due(point.f)
-        if starved.any():
+        # Two sources that live on the same targets would starve one another for ever.
+        fed = bool(starved.any()) and not fed
+        if fed:
             f = problem.sinkhorn_step(point, starved)
-            point = problem.at(f, point.epsilon, point.error)
-            continue
-        better = _line_search(problem, point, _direction(problem, point, tol))
-        if better is None:
-            return point, step
+            better: Point | None = problem.at(f, point.epsilon, point.error)
+        else:
+            better = _line_search(problem, point, _direction(problem, point, tol))
+        if better is None or since == _STALL:
+            return best, step
         point = better
-    return point, max_iter
+        since += 1
+        if point.error < best.error:
+            best, since = point, 0
+    return best, max_iter
 
 
 def _direction(problem: Problem, point: Point, tol: float) -> NDArray:
-    """Solve −∇²F x = ∇F, both sides times ε, to an accuracy that the error makes worthwhile."""
+    """Solve −∇²F x = ∇F, both sides times ε, to an accuracy that the error makes worthwhile.
+
+    The curvature is a graph Laplacian, so any increasing function of its exact solution is a
+    direction of ascent too (the sum over the edges has no negative term): here, one that grows
+    like the logarithm, because the mass across a weak edge grows exponentially with f.
+    """
     scale = min(1.0, point.error)
-    damping = _DAMPING * scale / len(point.f)
-    diagonal = point.epsilon * problem.rule.stiffness(point.f) + point.mass + damping
+    due = problem.rule.due(point.f)
+    damping = E_("DA", 1e-3) * scale * np.maximum(due, np.finfo(float).tiny)
+    excess = point.epsilon * problem.rule.stiffness(point.f) + damping
+    diagonal = point.mass + excess
+    gradient = due - point.mass
     accuracy = max(min(_CG_SLACK, scale), _CG_SLACK * tol / point.error)
-    gradient = problem.rule.due(point.f) - point.mass
-    x = conjugate_gradients(
-        lambda v: diagonal * v - problem.sweep.spread(v), diagonal, gradient, accuracy
+    x, accurate = conjugate_gradients(
+        lambda v: diagonal * v - problem.sweep.spread(v), diagonal, gradient, accuracy, _CG_STEPS
     )
-    return point.epsilon * x
-
-
-def conjugate_gradients(
-    apply: Callable[[NDArray], NDArray], diagonal: NDArray, right: NDArray, accuracy: float
-) -> NDArray:
-    """Solve a positive definite system, preconditioned by its diagonal."""
-    x = np.zeros_like(right)
-    residual = right.copy()
-    z = residual / diagonal
-    p = z.copy()
-    rz = residual @ z
-    goal = accuracy**2 * rz
-    for _ in range(_CG_STEPS):
-        image = apply(p)
-        curvature = p @ image
-        if curvature <= 0:  # only by rounding
-            break
-        length = rz / curvature
-        x += length * p
-        residual -= length * image
-        z = residual / diagonal
-        old, rz = rz, residual @ z
-        if rz <= goal:
-            break
-        p = z + rz / old * p
-    return x
+    if not accurate and len(x) <= _LARGEST_GRAPH:
+        graph = problem.sweep.joined()
+        if graph is not None:
+            x = solve_laplacian(graph, excess, gradient)
+    return point.epsilon * _TRUSTED * np.arcsinh(x / _TRUSTED)
 
 
 def _line_search(problem: Problem, point: Point, x: NDArray) -> Point | None:
-    """Halve the step until the value rises enough or the error falls; None if neither happens."""
-    slope = (problem.rule.due(point.f) - point.mass) @ x
+    """Find a step that helps: lengthen it while the slope stays steep, else halve it."""
+
+    def at(length: float) -> tuple[Point, float]:
+        there = problem.at(point.f + length * x, point.epsilon, point.error)
+        return there, float((problem.rule.due(there.f) - there.mass) @ x)
+
+    steepest = float((problem.rule.due(point.f) - point.mass) @ x)
     length = 1.0
+    candidate, slope = at(length)
+    while slope > _STILL_STEEP * steepest:
+        length *= 2
+        farther, slope = at(length)
+        if slope < -_STILL_STEEP * steepest:
+            # the sweep's shares belong to the point that is returned
+            return problem.at(candidate.f, point.epsilon, point.error)
+        candidate = farther
     while length >= _SHORTEST_STEP:
-        candidate = problem.at(point.f + length * x, point.epsilon, point.error)
-        if candidate.value >= point.value + _SUFFICIENT_RISE * length * slope:
-            return candidate
-        # Near the solution the rise drowns in rounding, the error does not.
-        if candidate.error <= _ERROR_FALL * point.error:
+        # A function that is concave has risen where its slope is not negative, even if the rise
+        # drowns in rounding.
+        risen = candidate.value >= point.value + _SUFFICIENT_RISE * length * steepest
+        if risen or slope >= 0 or candidate.error <= _ERROR_FALL * point.error:
             return candidate
         length /= 2
+        candidate, slope = at(length)
     return None

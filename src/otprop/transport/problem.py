@@ -36,11 +36,26 @@ class Problem:
         self.rule = rule
 
     def at(self, f: NDArray, epsilon: float, expected_error: float = 1.0) -> Point:
-        """Evaluate at `f`, keeping the shares that matter for an error as small as expected."""
+        """Evaluate at `f`, keeping the shares that matter for an error as small as expected.
+
+        The shift of `f` is part of the evaluation: it rounds, and the error reported is that of
+        the potentials reported.
+        """
+        f = self.rule.gauge(f)
         keep_above = _SHARES_KEPT * min(1.0, expected_error) / len(f)
         value, mass = self.sweep.evaluate(f, epsilon, keep_above)
         error = float(np.abs(self.rule.due(f) - mass).sum())
         return Point(f, epsilon, self.rule.value(f) + value, mass, error)
+
+    def start(self, f: NDArray, epsilon: float) -> Point:
+        """Evaluate at `f`, or where a cold start would be if its value is higher."""
+        cold = self.rule.lift(np.where(np.isfinite(f), 0.0, f), epsilon)
+        if np.array_equal(f, cold):
+            return self.at(f, epsilon)
+        with np.errstate(over="ignore", invalid="ignore"):
+            warm = self.at(f, epsilon)
+        point = self.at(cold, epsilon)
+        return self.at(f, epsilon) if warm.value > point.value else point
 
     def sinkhorn_step(self, point: Point, chosen: NDArray) -> NDArray:
         """Return f + ε log(due / mass) for the sources chosen (Algorithm 1, both lines at once).

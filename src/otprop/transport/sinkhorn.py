@@ -18,7 +18,7 @@ def sinkhorn(
     The softmax in r(f) is the second line of the loop, v ← b / Kᵀu: the targets' marginals hold
     exactly at every step.
     """
-    point = problem.at(f, epsilon)
+    point = problem.start(f, epsilon)
     for step in range(max_iter):
         if point.error <= tol:
             return point, step

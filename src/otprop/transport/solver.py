@@ -77,9 +77,7 @@ def solve(
     start = None if warm_start is None else _check_warm_start(warm_start, sources)
     with Workers() as workers:
         sweep = Sweep(ArrayCosts(matrix), received, workers)
-        return solve_sweep(
-            sweep, Rows(weights), received, epsilon, tol, solver, max_iter, start
-        )
+        return solve_sweep(sweep, Rows(weights), received, epsilon, tol, solver, max_iter, start)
 
 
 def solve_sweep(
@@ -121,7 +119,9 @@ def _check_cost(cost: ArrayLike) -> FloatArray:
             f"got {matrix.ndim} dimension(s)."
         )
     if 0 in matrix.shape:
-        raise ValueError(f"cost needs at least one target and one source; its shape is {matrix.shape}.")
+        raise ValueError(
+            f"cost needs at least one target and one source; its shape is {matrix.shape}."
+        )
     if matrix.dtype.kind not in "fiub":
         raise ValueError(f"cost must hold real numbers; its dtype is {matrix.dtype}.")
     if matrix.dtype != np.float32:
@@ -132,7 +132,9 @@ def _check_cost(cost: ArrayLike) -> FloatArray:
         raise ValueError(f"cost[{target}, {source}] is NaN.")
     if np.isneginf(matrix).any():
         target, source = np.argwhere(np.isneginf(matrix))[0]
-        raise ValueError(f"cost[{target}, {source}] is -inf; only +inf (a forbidden pair) is allowed.")
+        raise ValueError(
+            f"cost[{target}, {source}] is -inf; only +inf (a forbidden pair) is allowed."
+        )
     finite = np.isfinite(matrix)
     for name, axis in (("target", 1), ("source", 0)):
         alone = np.flatnonzero(~finite.any(axis=axis))

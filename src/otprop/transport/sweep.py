@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # of the two forms and the faster to multiply with.
 _SPARSE_DENSITY = 0.25
 
+# Tasks that the graph of the sources is assembled by.
+_STRIPES = 8
+
 
 class Evaluation(NamedTuple):
     """The targets' part of the semi-dual at f."""
@@ -82,17 +85,14 @@ class Sweep:
 
         self._workers.run(task, self._blocks)
         self.count += 1
-        return Evaluation(-epsilon * float(values.sum()), mass.sum(axis=0))
+        return Evaluation(-float(values.sum()), mass.sum(axis=0))
 
     def spread(self, v: NDArray) -> NDArray:
         """Return Σ_j b_j P_j (P_j · v), with the shares of the last evaluation."""
         out = np.zeros((self._blocks, self.costs.shape[1]))
 
         def task(worker: int, block: int) -> None:
-            form = self._kept[block]
-            if form is None:
-                shares, _, count = self._shares(worker, block, np.zeros_like(out[block]))
-                form = self._form(shares, count)
+            form = self._found(worker, block)
             weights = self._weights[self._span(block)]
             if isinstance(form, _SparseShares):
                 kernels.spread_sparse(*form, weights, v, out[block])
@@ -102,6 +102,40 @@ class Sweep:
         self._workers.run(task, self._blocks)
         self.count += 1
         return np.asarray(out.sum(axis=0))
+
+    def joined(self) -> NDArray | None:
+        """Return Σ_j b_j P_j P_jᵀ off the diagonal, if the shares of the last evaluation are few.
+
+        The stripes of rows are each added up in the order of the targets.
+        """
+        sources = self.costs.shape[1]
+        graph = np.zeros((sources, sources))
+        edges = np.linspace(0, sources, _STRIPES + 1).astype(int)
+        for block in range(self._blocks):
+            form = self._found(0, block)
+            if not isinstance(form, _SparseShares):
+                return None
+            weights = self._weights[self._span(block)]
+
+            def task(worker: int, stripe: int) -> None:
+                kernels.join_sources(*form, weights, edges[stripe], edges[stripe + 1], graph)
+
+            self._workers.run(task, _STRIPES)
+        self.count += 1
+        return graph
+
+    def cost_range(self) -> float:
+        """Return the largest difference between two finite costs of one target."""
+        ranges = np.zeros(self._blocks)
+
+        def task(worker: int, block: int) -> None:  # noqa: ARG001 - the task's shape
+            span = self._span(block)
+            cost, rows = self.costs.read(span.start, span.stop)
+            ranges[block] = kernels.range_block(cost, rows, self.costs.shape[1])
+
+        self._workers.run(task, self._blocks)
+        self.count += 1
+        return float(ranges.max())
 
     def log_mass(self, f: NDArray, epsilon: float, sources: NDArray) -> NDArray:
         """Return log r of some sources, free of underflow."""
@@ -140,6 +174,14 @@ class Sweep:
             cost, rows, f, epsilon, self._weights[span], own, mass, threshold
         )
         return own, value, count
+
+    def _found(self, worker: int, block: int) -> FloatArray | _SparseShares:
+        """Return a block's shares at the last evaluation, kept or found again."""
+        form = self._kept[block]
+        if form is None:
+            shares, _, count = self._shares(worker, block, np.zeros(self.costs.shape[1]))
+            form = self._form(shares, count)
+        return form
 
     def _form(self, shares: FloatArray, count: int) -> FloatArray | _SparseShares:
         """Return the shares above the threshold as a list if they are few, else all of them."""

@@ -1,0 +1,471 @@
+"""OTPropagation: the paper's OTP and OTI as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from otprop import model_file, state, validation
+from otprop.geometry import Euclidean, Precomputed, SparseEuclidean
+from otprop.labels import encode
+from otprop.propagation import explain, propagate, replay
+from otprop.propagation.induction import Replay
+from otprop.propagation.rounds import Settings
+from otprop.selection import choose_epsilon
+from otprop.transport import Workers
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import ArrayLike, NDArray
+    from sklearn.utils import Tags
+
+    from otprop.geometry import Geometry
+    from otprop.propagation import Decision, Propagation, Round
+
+
+class Prediction(NamedTuple):
+    """What `predict_batches` yields for a batch, one entry a row."""
+
+    labels: NDArray[Any]
+    distributions: NDArray[np.float64]
+    certainty: NDArray[np.float64]
+
+
+class Explanation(NamedTuple):
+    """The sources with the largest shares in each row's label, largest first.
+
+    All arrays have one row a row explained and one column a source, except `round`, which tells
+    the round that decided the row (0: the vote of all rows; -1: out of every row's reach, and then
+    the shares are 0).
+    """
+
+    sources: NDArray[np.intp]  # row numbers in the X of fit
+    labels: NDArray[Any]
+    shares: NDArray[np.floating]
+    round: NDArray[np.intp]
+
+
+class OTPropagation(ClassifierMixin, BaseEstimator):
+    """Spread a few labels over many rows by regularised optimal transport.
+
+    Labelled rows (sources) share out their mass among the unlabelled ones (targets) by the
+    entropic transport plan between them. A target takes the class that gives it most, and is as
+    certain of it as the entropy of its shares by class allows. Targets more certain than `alpha`
+    join the sources, and the plan is made anew, until no target is left. New rows are led through
+    the same rounds.
+
+    Parameters
+    ----------
+    geometry : {"euclidean", "precomputed"}, default="euclidean"
+        What it costs to carry a label from row to row: squared distances, or the X given to
+        `fit` is itself the matrix of costs of all rows to all rows (+inf forbids a pair); for
+        `predict`, of new rows to all rows fitted, in their order.
+    epsilon : float or "auto", default="auto"
+        Regularisation, on the scale of the costs. Small values let only the nearest sources
+        speak. "auto" chooses it by leaving out labelled rows one at a time, so that as many as
+        possible would be accepted rightly.
+    alpha : float, default=0.9
+        Certainty that a target must exceed to join the sources, from 0 to 1.
+    marginals : {"rows"}, default="rows"
+        What sources must give: "rows" is the paper's rule, the same mass each.
+    solver : {"newton", "sinkhorn"}, default="newton"
+        How the plan is found: Newton's method, or the paper's, which is slower.
+    stall : "lowest-alpha" or float, default="lowest-alpha"
+        When no target exceeds `alpha`: lower it for this round to the greatest certainty (the
+        paper's rule), or let this fraction of the targets join, the most certain first.
+    tol : float, default=1e-6
+        L1 error of the sources' masses at which a solve has converged.
+    max_iter : int, optional
+        Most steps of the solver in a round; by default 1,000 of Newton's, 100,000 of Sinkhorn's.
+    memory_limit : float or str, default="2GiB"
+        Bytes for costs and shares, as a number or a text such as "500MB". What does not fit is
+        recomputed in blocks; the result is the same.
+    n_jobs : int, optional
+        Threads. None means 1 unless in a joblib context, -1 all cores. The result is the same.
+    verbose : int, default=0
+        If above 0, print a line for each round.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The labels, sorted.
+    transduction_ : ndarray of shape (n,)
+        A label for each row of `fit`; given labels as they were.
+    label_distributions_ : ndarray of shape (n, K)
+        Shares by class (Eq. 13).
+    certainty_ : ndarray of shape (n,)
+        1 − entropy / log K of the shares by class (Eq. 16); 1 for given labels.
+    round_ : ndarray of shape (n,)
+        The round in which a row joined the sources: 0 for given labels, -1 for rows that no source
+        reaches, whose distribution is uniform and whose certainty is 0.
+    trace_ : list of Round
+        What each round did: sources (m), targets (n), accepted (ζ of Eq. 19-20), the α used, and
+        the solver's report.
+    epsilon_ : float
+        The regularisation used.
+    n_iter_ : int
+        Times that targets were looked for: the rounds, and the look that found none.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of columns, if X had names that are all strings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from otprop import OTPropagation
+    >>> X = np.array([[0.0], [0.3], [0.5], [4.0], [4.2], [4.6]])
+    >>> model = OTPropagation().fit(X, ["a", None, None, None, None, "b"])
+    >>> model.transduction_
+    array(['a', 'a', 'a', 'b', 'b', 'b'], dtype='<U1')
+    >>> model.predict([[0.9]])
+    array(['a'], dtype='<U1')
+    """
+
+    def __init__(
+        self,
+        *,
+        geometry: str = "euclidean",
+        epsilon: float | str = "auto",
+        alpha: float = 0.9,
+        marginals: str = "rows",
+        solver: str = "newton",
+        stall: float | str = "lowest-alpha",
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        memory_limit: float | str = "2GiB",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.geometry = geometry
+        self.epsilon = epsilon
+        self.alpha = alpha
+        self.marginals = marginals
+        self.solver = solver
+        self.stall = stall
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Label the rows of X that have no label.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, d)
+            All rows. float32 stays float32, all else becomes float64.
+        y : array of shape (n,)
+            Labels: integers, strings or booleans. Rows without label have None, NaN or NA, or -1
+            where the labels are numbers.
+
+        Returns
+        -------
+        OTPropagation
+            Itself, fitted.
+        """
+        validation.check_parameters(self.get_params())
+        table = self._validated(X, fitting=True)
+        self.classes_, labels = encode(y)
+        _check_labels(table, self.classes_, labels)
+        with Workers(effective_n_jobs(self.n_jobs)) as workers:
+            self.epsilon_ = self._epsilon(table, labels, workers)
+            found = propagate(
+                self._geometry(table, table),
+                labels,
+                len(self.classes_),
+                self._settings(),
+                workers=workers,
+                memory=validation.memory_bytes(self.memory_limit),
+                report=self._report,
+            )
+        self._keep(table, found)
+        _warn_of(found, self.tol)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Label rows: a row of `fit` that had no label gets its `transduction_`.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (m, d)
+            Rows; with geometry="precomputed", costs to all rows fitted, shape (m, n).
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            Labels.
+        """
+        return self._labels(self._decide(X).distributions)
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return each row's shares by class, in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (m, d)
+            Rows; with geometry="precomputed", costs to all rows fitted, shape (m, n).
+
+        Returns
+        -------
+        ndarray of shape (m, K)
+            Distributions; rows sum to one.
+        """
+        return self._decide(X).distributions
+
+    def predict_certainty(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return how certain each row's label is, from 0 (no idea) to 1 (Eq. 16).
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (m, d)
+            Rows; with geometry="precomputed", costs to all rows fitted, shape (m, n).
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            Certainties.
+        """
+        return self._decide(X).certainty
+
+    def predict_batches(self, batches: Iterable[ArrayLike]) -> Iterator[Prediction]:
+        """Label data larger than memory, a batch of rows at a time.
+
+        Parameters
+        ----------
+        batches : iterable of arrays, data frames or sparse matrices
+            Each as for `predict`. They are read one by one.
+
+        Yields
+        ------
+        Prediction
+            Labels, distributions and certainty of a batch.
+        """
+        check_is_fitted(self)
+        for batch in batches:
+            decision = self._decide(batch)
+            yield Prediction(
+                self._labels(decision.distributions), decision.distributions, decision.certainty
+            )
+
+    def explain(self, X: ArrayLike, n: int = 5) -> Explanation:
+        """Return the rows that gave each row its label, and their shares.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (m, d)
+            Rows, as for `predict`.
+        n : int, default=5
+            How many sources to tell of each row.
+
+        Returns
+        -------
+        Explanation
+            Sources as row numbers in the X of `fit`, their labels and shares, largest first.
+        """
+        if n < 1:
+            raise ValueError(f"n must be at least 1; got {n!r}.")
+        decision, geometry = self._decide_with(X)
+        sources, shares = explain(geometry, decision, self._replay, n)
+        return Explanation(
+            sources=self._source_rows[sources],
+            labels=self.classes_[self._replay.labels[sources]],
+            shares=shares,
+            round=decision.round,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file that `otprop.load` reads; it holds data, never code.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to. The file appears whole or not at all.
+        """
+        check_is_fitted(self)
+        model_file.write(path, *state.pack(self))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.geometry == "precomputed"
+        tags.input_tags.sparse = self.geometry != "precomputed"
+        return tags
+
+    def _validated(self, X: Any, *, fitting: bool) -> Any:  # noqa: ANN401 - any table
+        """Return X as an array or CSR matrix of the model's precision."""
+        precomputed = self.geometry == "precomputed"
+        X = validate_data(
+            self,
+            X,
+            reset=fitting,
+            accept_sparse=False if precomputed else "csr",
+            dtype=[np.float64, np.float32] if fitting else self._dtype,
+            order="C",
+            ensure_all_finite=False,
+        )
+        names = getattr(self, "feature_names_in_", None)
+        validation.check_finite(X, names, forbidden_pairs=precomputed)
+        if precomputed:
+            if fitting:
+                validation.check_square(X)
+        else:
+            validation.check_range(X)
+        return X
+
+    def _geometry(self, X: Any, points: Any) -> Geometry:  # noqa: ANN401 - any table
+        """Return the costs of the rows of X to `points`."""
+        if self.geometry == "precomputed":
+            return Precomputed(X)
+        if sparse.issparse(points):
+            return SparseEuclidean(sparse.csr_matrix(X), points)
+        return Euclidean(X.toarray() if sparse.issparse(X) else X, points)
+
+    def _epsilon(self, X: Any, labels: NDArray[np.intp], workers: Workers) -> float:  # noqa: ANN401
+        if self.epsilon != "auto":
+            return float(self.epsilon)
+        given = np.flatnonzero(labels >= 0)
+        geometry = self._geometry(X, X)
+        geometry.add_sources(given)
+        choice = choose_epsilon(
+            geometry, given, labels[given], len(self.classes_), float(self.alpha), workers
+        )
+        if not choice.validated:
+            warnings.warn(
+                "epsilon='auto' had nothing to choose by, as every class has a single label: it is "
+                f"the median cost between nearest labelled rows, {choice.epsilon:.4g}. Label more "
+                "rows or give epsilon.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return choice.epsilon
+
+    def _settings(self) -> Settings:
+        return Settings(
+            epsilon=self.epsilon_,
+            alpha=float(self.alpha),
+            stall=self.stall,  # type: ignore[arg-type]  # checked
+            tol=float(self.tol),
+            solver=self.solver,  # type: ignore[arg-type]  # checked
+            max_iter=self.max_iter,
+        )
+
+    def _keep(self, X: Any, found: Propagation) -> None:  # noqa: ANN401 - any table
+        """Set the fitted attributes, and what induction needs: sources, f and α of each round."""
+        codes = found.distributions.argmax(axis=1)
+        self.transduction_ = self.classes_[codes]
+        self.label_distributions_ = found.distributions
+        self.certainty_ = found.certainty
+        self.round_ = found.round
+        self.trace_ = found.trace
+        self.n_iter_ = len(found.trace) + 1
+        self._dtype = X.dtype
+        self._source_rows = found.sources
+        self._points = None if self.geometry == "precomputed" else X[found.sources]
+        self._replay = Replay(
+            epsilon=self.epsilon_,
+            labels=found.labels,
+            classes=len(self.classes_),
+            potentials=found.potentials,
+            thresholds=found.thresholds,
+        )
+
+    def _decide(self, X: ArrayLike) -> Decision:
+        return self._decide_with(X)[0]
+
+    def _decide_with(self, X: ArrayLike) -> tuple[Decision, Geometry]:
+        """Lead rows through the rounds; return also the geometry that tells their costs."""
+        check_is_fitted(self)
+        table = self._validated(X, fitting=False)
+        geometry = self._geometry(table, self._points)
+        geometry.add_sources(
+            self._source_rows if self._points is None else np.arange(len(self._source_rows))
+        )
+        with Workers(effective_n_jobs(self.n_jobs)) as workers:
+            decision = replay(geometry, table.shape[0], self._replay, workers)
+        _warn_unreached(int((decision.round < 0).sum()))
+        return decision, geometry
+
+    def _labels(self, distributions: NDArray[np.float64]) -> NDArray[Any]:
+        return np.asarray(self.classes_[distributions.argmax(axis=1)])
+
+    def _report(self, done: Round) -> None:
+        if self.verbose > 0:
+            note = "" if done.converged else f", not converged ({done.marginal_error:.1e})"
+            sys.stdout.write(
+                f"[otprop] round {done.round}: {done.accepted} of {done.targets} targets join "
+                f"{done.sources} sources at alpha {done.alpha:.4g}, "
+                f"{done.n_sweeps} sweeps{note}\n"
+            )
+
+
+def load(path: str | os.PathLike[str]) -> OTPropagation:
+    """Read a model that `OTPropagation.save` wrote.
+
+    Parameters
+    ----------
+    path : str or path
+        Where from. Nothing in the file is run; a file that is truncated, altered or not a model
+        raises ModelFileError.
+
+    Returns
+    -------
+    OTPropagation
+        As it was when saved.
+    """
+    header, arrays = model_file.read(path)
+    with state.reading(path):
+        model = OTPropagation(**header["parameters"])
+        validation.check_parameters(model.get_params())
+        state.unpack(model, header, arrays)
+    return model
+
+
+def _check_labels(X: Any, classes: NDArray[Any], labels: NDArray[np.intp]) -> None:  # noqa: ANN401
+    check_consistent_length(X, labels)
+    if len(classes) == 0:
+        raise ValueError(
+            "y has no labelled row: all entries are -1, None or NaN. Label at least one row of "
+            "each of two classes."
+        )
+    if len(classes) == 1:
+        raise ValueError(
+            f"y has only one class, {classes[0]!r}, among its labelled rows; there is nothing to "
+            "decide. Label at least one row of another class."
+        )
+
+
+def _warn_of(found: Propagation, tol: float) -> None:
+    """Say what did not go well: solves that stopped short, rows that no source reaches."""
+    short = [done for done in found.trace if not done.converged]
+    if short:
+        worst = max(short, key=lambda done: done.marginal_error)
+        warnings.warn(
+            f"{len(short)} of {len(found.trace)} solves did not converge to tol={tol:g}; the worst "
+            f"is in round {worst.round}, where the sources' masses are off by "
+            f"{worst.marginal_error:.2g} in all. See trace_. Raise max_iter or epsilon, or accept "
+            "a larger tol.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    _warn_unreached(int((found.round < 0).sum()))
+
+
+def _warn_unreached(count: int) -> None:
+    if count:
+        warnings.warn(
+            f"{count} row(s) have no finite cost to any source: their distribution is uniform, "
+            "their certainty 0, and their label means nothing.",
+            UserWarning,
+            stacklevel=4,
+        )

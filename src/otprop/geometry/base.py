@@ -1,0 +1,31 @@
+"""What a geometry offers to the rounds and to induction."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating[Any]]
+IntArray = NDArray[np.intp]
+
+
+class Geometry(Protocol):
+    """Costs between target rows and a growing list of sources.
+
+    Targets and points are counted as in the arrays that the geometry was made from; sources in
+    the order in which they were added. The cost of a pair must not depend, to the bit, on what
+    else is asked for: induction repeats what the rounds did.
+    """
+
+    dtype: np.dtype[Any]
+    may_forbid: bool  # whether a cost can be +inf
+
+    def add_sources(self, points: IntArray) -> None:
+        """Append sources, given as row numbers among the points."""
+        ...
+
+    def fill(self, targets: IntArray, first: int, out: FloatArray) -> None:
+        """Write the costs of `targets` to the sources from `first` on, one row a target."""
+        ...

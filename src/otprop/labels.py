@@ -1,0 +1,111 @@
+"""Labels in and out: which rows have none, which classes there are."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.exceptions import DataConversionWarning
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+UNLABELLED = -1
+
+
+def encode(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:  # noqa: ANN401 - any column of labels
+    """Return the sorted classes and each row's class number, -1 for a row without label.
+
+    A row has no label if its entry is None, NaN or NA, or -1 where the labels are numbers. Labels
+    are integers (also as floats without fraction), strings or booleans, and not a mixture.
+    """
+    column = _column(y)
+    missing = _missing(column)
+    known = _plain(column[~missing])
+    if known.dtype.kind in "iuf":
+        missing[~missing] = known == UNLABELLED
+        known = known[known != UNLABELLED]
+    codes = np.full(len(column), UNLABELLED, np.intp)
+    classes, numbers = np.unique(known, return_inverse=True)
+    codes[~missing] = numbers
+    return classes, codes
+
+
+def _column(y: Any) -> NDArray[Any]:  # noqa: ANN401
+    """Return y as one dimension: of its own dtype if that is plain, of objects if not."""
+    if y is None:
+        raise ValueError(
+            "OTPropagation requires y to be passed, but the target y is None. Pass the labels of "
+            "the rows that have one, and -1, None or NaN for the others."
+        )
+    column = np.asarray(y) if isinstance(y, np.ndarray) else np.asarray(y, dtype=object)
+    if column.ndim == 2 and column.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; it is read as one label a "
+            "row. Pass y.ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        column = column.ravel()
+    if column.ndim != 1:
+        raise ValueError(
+            f"y should be a 1d array, one label a row; got an array of shape {column.shape} instead."
+        )
+    return column
+
+
+def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+    if column.dtype.kind == "f":
+        return np.isnan(column)
+    if column.dtype.kind == "O":
+        return np.fromiter((_is_missing(value) for value in column), np.bool_, len(column))
+    return np.zeros(len(column), np.bool_)
+
+
+def _is_missing(value: object) -> bool:
+    # NaN and NaT differ from themselves; pandas' NA does not answer, and is told by its type so
+    # that pandas need not be there.
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)  # noqa: PLR0124
+
+
+def _plain(known: NDArray[Any]) -> NDArray[Any]:
+    """Return labels as booleans, integers, floats without fraction, or strings."""
+    if known.dtype.kind == "O":
+        kinds = {_kind(value) for value in known}
+        if len(kinds) > 1 and kinds != {"integer", "float"}:
+            raise ValueError(
+                f"y mixes labels of different kinds ({', '.join(sorted(kinds))}); use one kind, and "
+                "None for rows without label."
+            )
+        if kinds == {"other"}:
+            raise ValueError(
+                f"Unknown label type: {type(known[0]).__name__}. Labels may be integers, strings "
+                "or booleans."
+            )
+        known = np.array(known.tolist())
+    if known.dtype.kind == "f":
+        if np.isinf(known).any():
+            raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
+        if (known != np.floor(known)).any():
+            raise ValueError(
+                "Unknown label type: continuous. y holds numbers with a fraction; labels may be "
+                "integers, strings or booleans. For a regression target, cut it into classes first."
+            )
+    elif known.dtype.kind not in "iubU":
+        raise ValueError(
+            f"Unknown label type: {known.dtype}. Labels may be integers, strings or booleans."
+        )
+    return known
+
+
+def _kind(value: object) -> str:
+    for name, types in (
+        ("boolean", (bool, np.bool_)),
+        ("integer", (int, np.integer)),
+        ("float", (float, np.floating)),
+        ("string", (str,)),
+    ):
+        if isinstance(value, types):
+            return name
+    return "other"

@@ -1,0 +1,137 @@
+"""The costs of the targets still open to the sources so far, from round to round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from otprop.transport import block_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from otprop.geometry import Geometry
+    from otprop.transport import Workers
+    from otprop.transport.blocks import FloatArray, IntArray
+
+
+class OpenCosts:
+    """Costs kept in memory while they fit, else recomputed in blocks; the same to the bit.
+
+    A round moves targets to the sources: only their columns are computed anew. Rows of targets
+    that have left stay in the array until it has to grow.
+    """
+
+    def __init__(
+        self,
+        geometry: Geometry,
+        targets: IntArray,
+        sources: IntArray,
+        workers: Workers,
+        memory: float,
+    ) -> None:
+        self.targets = targets
+        self._geometry = geometry
+        self._workers = workers
+        self._memory = memory
+        self._sources = 0
+        self._kept: FloatArray | None = None
+        self._rows = np.empty(0, np.intp)
+        self._add(sources)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of open targets and of sources."""
+        return len(self.targets), self._sources
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The data's precision."""
+        return self._geometry.dtype
+
+    @property
+    def memory_left(self) -> float:
+        """Bytes that the kept costs leave for others."""
+        return self._memory - (0 if self._kept is None else self._kept.nbytes)
+
+    def read(self, start: int, stop: int) -> tuple[FloatArray, IntArray]:
+        """Return an array and the rows of it that hold the open targets `start` to `stop`."""
+        return self.read_rows(np.arange(start, stop))
+
+    def read_rows(self, chosen: IntArray) -> tuple[FloatArray, IntArray]:
+        """Return an array and the rows of it that hold the chosen open targets."""
+        if self._kept is not None:
+            return self._kept, self._rows[chosen]
+        out = np.empty((len(chosen), self._sources), self.dtype)
+        self._geometry.fill(self.targets[chosen], 0, out)
+        return out, np.arange(len(chosen))
+
+    def accept(self, accepted: NDArray[np.bool_]) -> None:
+        """Move the accepted targets to the sources."""
+        joining = self.targets[accepted]
+        self.targets = self.targets[~accepted]
+        if self._kept is not None:
+            self._rows = self._rows[~accepted]
+        self._add(joining)
+
+    def _add(self, joining: IntArray) -> None:
+        self._geometry.add_sources(joining)
+        known, self._sources = self._sources, self._sources + len(joining)
+        if self._kept is None or self._kept.shape[1] < self._sources:
+            known = self._make_room(known)
+        if self._kept is not None:
+            self._fill(self._kept, known)
+
+    def _make_room(self, known: int) -> int:
+        """Allocate what fits, move over the costs known; return how many sources these are."""
+        # A quarter more than needed: in a stall sources come one by one.
+        first_time = self._kept is None
+        for sources in (self._sources + (0 if first_time else self._sources // 4), self._sources):
+            if len(self.targets) * sources * self.dtype.itemsize <= self._memory:
+                break
+        else:
+            self._kept = None
+            return 0
+        old, self._kept = self._kept, np.empty((len(self.targets), sources), self.dtype)
+        if old is None:
+            known = 0
+        else:
+            self._kept[:, :known] = old[self._rows, :known]
+        self._rows = np.arange(len(self.targets))
+        return known
+
+    def _fill(self, kept: FloatArray, first: int) -> None:
+        """Compute the columns from `first` on, block by block."""
+        size = block_rows(self._sources - first)
+
+        def task(worker: int, block: int) -> None:  # noqa: ARG001 - the task's shape
+            span = slice(block * size, (block + 1) * size)
+            targets, rows = self.targets[span], self._rows[span]
+            out = np.empty((len(targets), self._sources - first), self.dtype)
+            self._geometry.fill(targets, first, out)
+            kept[rows, first : self._sources] = out
+
+        self._workers.run(task, -(-len(self.targets) // size))
+
+
+class ChosenCosts:
+    """Some of the open targets, as costs of their own."""
+
+    def __init__(self, costs: OpenCosts, chosen: IntArray) -> None:
+        self._costs = costs
+        self._chosen = chosen
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of chosen targets and of sources."""
+        return len(self._chosen), self._costs.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The data's precision."""
+        return self._costs.dtype
+
+    def read(self, start: int, stop: int) -> tuple[FloatArray, IntArray]:
+        """Return an array and the rows of it that hold the chosen targets `start` to `stop`."""
+        return self._costs.read_rows(self._chosen[start:stop])
