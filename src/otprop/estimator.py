@@ -13,13 +13,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from otprop import model_file, state, validation
+from otprop import model_file, validation
 from otprop.geometry import Euclidean, Precomputed, SparseEuclidean
 from otprop.labels import encode
-from otprop.propagation import explain, propagate, replay
-from otprop.propagation.induction import Replay
-from otprop.propagation.rounds import Settings
-from otprop.selection import choose_epsilon
+from otprop.propagation import Replay, Settings, explain, propagate, replay
+from otprop.selection import Labelled, choose_epsilon
+from otprop.state import Fitted, pack, reading, unpack
 from otprop.transport import Workers
 
 if TYPE_CHECKING:
@@ -185,10 +184,8 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
                 self._geometry(table, table),
                 labels,
                 len(self.classes_),
-                self._settings(),
-                workers=workers,
-                memory=validation.memory_bytes(self.memory_limit),
-                report=self._report,
+                self._settings(workers),
+                self._report,
             )
         self._keep(table, found)
         _warn_of(found, self.tol)
@@ -277,10 +274,10 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
         if n < 1:
             raise ValueError(f"n must be at least 1; got {n!r}.")
         decision, geometry = self._decide_with(X)
-        sources, shares = explain(geometry, decision, self._replay, n)
+        sources, shares = explain(geometry, decision, self._fitted.replay, n)
         return Explanation(
-            sources=self._source_rows[sources],
-            labels=self.classes_[self._replay.labels[sources]],
+            sources=self._fitted.source_rows[sources],
+            labels=self.classes_[self._fitted.replay.labels[sources]],
             shares=shares,
             round=decision.round,
         )
@@ -294,7 +291,7 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
             Where to. The file appears whole or not at all.
         """
         check_is_fitted(self)
-        model_file.write(path, *state.pack(self))
+        model_file.write(path, *pack(self, self._fitted))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -302,7 +299,7 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = self.geometry != "precomputed"
         return tags
 
-    def _validated(self, X: Any, *, fitting: bool) -> Any:  # noqa: ANN401 - any table
+    def _validated(self, X: Any, *, fitting: bool) -> Any:
         """Return X as an array or CSR matrix of the model's precision."""
         precomputed = self.geometry == "precomputed"
         X = validate_data(
@@ -310,7 +307,7 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
             X,
             reset=fitting,
             accept_sparse=False if precomputed else "csr",
-            dtype=[np.float64, np.float32] if fitting else self._dtype,
+            dtype=[np.float64, np.float32] if fitting else self._fitted.dtype,
             order="C",
             ensure_all_finite=False,
         )
@@ -323,7 +320,7 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
             validation.check_range(X)
         return X
 
-    def _geometry(self, X: Any, points: Any) -> Geometry:  # noqa: ANN401 - any table
+    def _geometry(self, X: Any, points: Any) -> Geometry:
         """Return the costs of the rows of X to `points`."""
         if self.geometry == "precomputed":
             return Precomputed(X)
@@ -331,15 +328,14 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
             return SparseEuclidean(sparse.csr_matrix(X), points)
         return Euclidean(X.toarray() if sparse.issparse(X) else X, points)
 
-    def _epsilon(self, X: Any, labels: NDArray[np.intp], workers: Workers) -> float:  # noqa: ANN401
+    def _epsilon(self, X: Any, labels: NDArray[np.intp], workers: Workers) -> float:
         if self.epsilon != "auto":
             return float(self.epsilon)
         given = np.flatnonzero(labels >= 0)
         geometry = self._geometry(X, X)
         geometry.add_sources(given)
-        choice = choose_epsilon(
-            geometry, given, labels[given], len(self.classes_), float(self.alpha), workers
-        )
+        labelled = Labelled(given, labels[given], len(self.classes_))
+        choice = choose_epsilon(geometry, labelled, float(self.alpha), workers)
         if not choice.validated:
             warnings.warn(
                 "epsilon='auto' had nothing to choose by, as every class has a single label: it is "
@@ -350,7 +346,7 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
             )
         return choice.epsilon
 
-    def _settings(self) -> Settings:
+    def _settings(self, workers: Workers) -> Settings:
         return Settings(
             epsilon=self.epsilon_,
             alpha=float(self.alpha),
@@ -358,9 +354,11 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
             tol=float(self.tol),
             solver=self.solver,  # type: ignore[arg-type]  # checked
             max_iter=self.max_iter,
+            memory=validation.memory_bytes(self.memory_limit),
+            workers=workers,
         )
 
-    def _keep(self, X: Any, found: Propagation) -> None:  # noqa: ANN401 - any table
+    def _keep(self, X: Any, found: Propagation) -> None:
         """Set the fitted attributes, and what induction needs: sources, f and α of each round."""
         codes = found.distributions.argmax(axis=1)
         self.transduction_ = self.classes_[codes]
@@ -369,15 +367,17 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
         self.round_ = found.round
         self.trace_ = found.trace
         self.n_iter_ = len(found.trace) + 1
-        self._dtype = X.dtype
-        self._source_rows = found.sources
-        self._points = None if self.geometry == "precomputed" else X[found.sources]
-        self._replay = Replay(
-            epsilon=self.epsilon_,
-            labels=found.labels,
-            classes=len(self.classes_),
-            potentials=found.potentials,
-            thresholds=found.thresholds,
+        self._fitted = Fitted(
+            replay=Replay(
+                epsilon=self.epsilon_,
+                labels=found.labels,
+                classes=len(self.classes_),
+                potentials=found.potentials,
+                thresholds=found.thresholds,
+            ),
+            source_rows=found.sources,
+            points=None if self.geometry == "precomputed" else X[found.sources],
+            dtype=X.dtype,
         )
 
     def _decide(self, X: ArrayLike) -> Decision:
@@ -387,12 +387,11 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
         """Lead rows through the rounds; return also the geometry that tells their costs."""
         check_is_fitted(self)
         table = self._validated(X, fitting=False)
-        geometry = self._geometry(table, self._points)
-        geometry.add_sources(
-            self._source_rows if self._points is None else np.arange(len(self._source_rows))
-        )
+        rows, points = self._fitted.source_rows, self._fitted.points
+        geometry = self._geometry(table, points)
+        geometry.add_sources(rows if points is None else np.arange(len(rows)))
         with Workers(effective_n_jobs(self.n_jobs)) as workers:
-            decision = replay(geometry, table.shape[0], self._replay, workers)
+            decision = replay(geometry, table.shape[0], self._fitted.replay, workers)
         _warn_unreached(int((decision.round < 0).sum()))
         return decision, geometry
 
@@ -424,14 +423,14 @@ def load(path: str | os.PathLike[str]) -> OTPropagation:
         As it was when saved.
     """
     header, arrays = model_file.read(path)
-    with state.reading(path):
+    with reading(path):
         model = OTPropagation(**header["parameters"])
         validation.check_parameters(model.get_params())
-        state.unpack(model, header, arrays)
+        model._fitted = unpack(model, header, arrays)  # noqa: SLF001 - its own class
     return model
 
 
-def _check_labels(X: Any, classes: NDArray[Any], labels: NDArray[np.intp]) -> None:  # noqa: ANN401
+def _check_labels(X: Any, classes: NDArray[Any], labels: NDArray[np.intp]) -> None:
     check_consistent_length(X, labels)
     if len(classes) == 0:
         raise ValueError(

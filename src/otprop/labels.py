@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 UNLABELLED = -1
 
 
-def encode(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:  # noqa: ANN401 - any column of labels
+def encode(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the sorted classes and each row's class number, -1 for a row without label.
 
     A row has no label if its entry is None, NaN or NA, or -1 where the labels are numbers. Labels
@@ -32,7 +32,7 @@ def encode(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:  # noqa: ANN401 - a
     return classes, codes
 
 
-def _column(y: Any) -> NDArray[Any]:  # noqa: ANN401
+def _column(y: Any) -> NDArray[Any]:
     """Return y as one dimension: of its own dtype if that is plain, of objects if not."""
     if y is None:
         raise ValueError(

@@ -40,14 +40,10 @@ _NPY_VERSION = (1, 0)
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 
 _FOREIGN = "it is not a model saved by otprop. Give the path of a file written by model.save(path)."
-_DAMAGED = (
-    "it is incomplete or has been altered. Copy it again from where it was saved, or save the "
-    "model again."
-)
-# What zipfile, json and numpy raise over bytes that are not as they should be. ValueError includes
-# ModelFileError, RuntimeError RecursionError.
-_PARSE_ERRORS = (zipfile.BadZipFile, tokenize.TokenError, struct.error, EOFError, OverflowError)
-_PARSE_ERRORS += (RuntimeError, SyntaxError, TypeError, ValueError)
+_DAMAGED = "it is incomplete or was altered. Copy it again from where it was saved."
+# What zipfile, json and numpy raise over bytes that are not as they should be.
+_ZIP_ERRORS = (zipfile.BadZipFile, struct.error, EOFError, OverflowError, OSError)
+_TEXT_ERRORS = (ValueError, TypeError, SyntaxError, tokenize.TokenError, RuntimeError)
 
 
 class ModelFileError(ValueError):
@@ -74,14 +70,14 @@ def write(
     TypeError
         If an array is of another type, or the header holds what JSON cannot.
     ValueError
-        If an array's name has other characters, or the header is too large or has a NaN.
+        If a name has other characters, or the header holds a NaN or is too large.
     OSError
-        If the file cannot be written; the file that was there is then as it was.
+        If the file cannot be written; what was there is then as it was.
     """
     checked = {name: _checked(name, array) for name, array in arrays.items()}
     text = _header_text(header, checked)
     with _replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
-        archive.comment = _sha256(text)
+        archive.comment = hashlib.sha256(text).hexdigest().encode()
         with archive.open(_member(_HEADER, len(text)), "w") as member:
             member.write(text)
         for name, array in checked.items():
@@ -107,26 +103,28 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArra
     ModelFileError
         If the file is not a saved model, is incomplete or altered, or is of a newer format.
     OSError
-        If the file cannot be opened, as the operating system says it.
+        If the file cannot be read, as the operating system says it.
     """
     with Path(path).open("rb") as file:
         try:
             return _read(file)
-        except _PARSE_ERRORS as error:
+        except (*_ZIP_ERRORS, *_TEXT_ERRORS) as error:
+            # zipfile seeks to before the file's start where an offset is damaged, which gives
+            # EINVAL; other errors of the system say what they are.
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:
+                raise
             what = str(error) if isinstance(error, ModelFileError) else _DAMAGED
             raise ModelFileError(f"Cannot load {os.fspath(path)!r}: {what}") from error
 
 
 def _checked(name: str, array: object) -> NDArray[Any]:
     if not _NAME.fullmatch(name):
-        raise ValueError(
-            f"Cannot save an array named {name!r}: use letters, digits and underscores."
-        )
+        raise ValueError(f"The array name {name!r} is not of letters, digits and underscores only.")
     checked = np.asarray(array)
     if not _is_plain(checked.dtype):
         raise TypeError(
             f"Cannot save the array {name!r} of dtype {checked.dtype}: only booleans, integers, "
-            "floats and fixed-width strings can be read back safely."
+            "floats and fixed-width strings are read back safely."
         )
     return checked
 
@@ -144,31 +142,16 @@ def _header_text(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) 
         "header": dict(header),
         "arrays": {name: _describe(name, array) for name, array in arrays.items()},
     }
-    text = json.dumps(document, allow_nan=False, indent=1).encode()
+    text = json.dumps(document, allow_nan=False).encode()
     if len(text) > _HEADER_LIMIT:
-        raise ValueError(
-            f"Cannot save a header of {len(text)} bytes: the limit is {_HEADER_LIMIT}. Put long "
-            "columns into arrays."
-        )
+        raise ValueError(f"Cannot save a header of {len(text)} bytes, more than {_HEADER_LIMIT}.")
     return text
 
 
 def _describe(name: str, array: NDArray[Any]) -> dict[str, Any]:
     digest = _Digest()
     npy.write_array(digest, array, _NPY_VERSION, allow_pickle=False)
-    return _entry(name, array.dtype, array.shape, digest)
-
-
-def _entry(
-    name: str, dtype: np.dtype[Any], shape: Sequence[int], digest: _Digest
-) -> dict[str, Any]:
-    return {
-        "member": f"{name}.npy",
-        "dtype": dtype.str,
-        "shape": list(shape),
-        "size": digest.size,
-        "sha256": digest.sha256.hexdigest(),
-    }
+    return digest.entry(name, array.dtype, array.shape)
 
 
 class _Digest:
@@ -182,9 +165,10 @@ class _Digest:
         self.sha256.update(data)
         self.size += len(data)
 
-
-def _sha256(data: bytes) -> bytes:
-    return hashlib.sha256(data).hexdigest().encode()
+    def entry(self, name: str, dtype: np.dtype[Any], shape: Sequence[int]) -> dict[str, Any]:
+        """Return what a model's header says of the array that was written."""
+        member = {"member": f"{name}.npy", "dtype": dtype.str, "shape": list(shape)}
+        return {**member, "size": self.size, "sha256": self.sha256.hexdigest()}
 
 
 def _member(name: str, size: int) -> zipfile.ZipInfo:
@@ -201,11 +185,12 @@ def _replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a new file that takes the place of `path` once all of it is on the disk."""
     target = Path(path).resolve()  # a link stays, and what it points to is replaced
     if target.exists() and not target.is_file():
-        code = errno.EISDIR if target.is_dir() else errno.EEXIST
-        raise OSError(code, "Cannot save a model over a folder or a device", str(target))
+        raise OSError(errno.EISDIR, "Cannot save over a folder or a device", str(target))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such folder to save in", str(target.parent))
     temporary = target.with_name(f".otprop-{secrets.token_hex(8)}.tmp")
     try:
-        with _create(temporary) as file:
+        with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -215,15 +200,6 @@ def _replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
-
-
-def _create(path: Path) -> BinaryIO:
-    try:
-        return path.open("xb")
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            errno.ENOENT, "The folder to save the model in does not exist", str(path.parent)
-        ) from None
 
 
 def _sync_folder(folder: Path) -> None:
@@ -245,11 +221,12 @@ def _read(file: BinaryIO) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         _check_sizes(members, os.fstat(file.fileno()).st_size)
         text = archive.read(members[0])
         header, entries = _parse(text)
-        file.seek(-len(_sha256(text)), os.SEEK_END)
-        _require(file.read() == _sha256(text), "its header does not match its checksum")
-        names = [_HEADER, *(f"{name}.npy" for name in entries)]
-        listed = [member.filename for member in members] == names
-        _require(listed, "its members are not those that its header lists")
+        checksum = hashlib.sha256(text).hexdigest().encode()
+        file.seek(-len(checksum), os.SEEK_END)
+        _require(file.read() == checksum, "its header does not match its checksum")
+        listed = [_HEADER, *(f"{name}.npy" for name in entries)]
+        found = [member.filename for member in members]
+        _require(found == listed, "its members are not those that its header lists")
         return header, {
             name: _read_array(archive, member, name, entry)
             for member, (name, entry) in zip(members[1:], entries.items(), strict=True)
@@ -266,8 +243,8 @@ def _check_sizes(members: Sequence[zipfile.ZipInfo], available: int) -> None:
     small = members and members[0].file_size <= _HEADER_LIMIT
     _require(small, f"it has no header of at most {_HEADER_LIMIT} bytes")
     for member in members:
-        stored = member.compress_type == zipfile.ZIP_STORED
-        stored = stored and member.file_size == member.compress_size
+        sizes = (zipfile.ZIP_STORED, member.file_size)
+        stored = (member.compress_type, member.compress_size) == sizes
         _require(stored, f"its member {member.filename!r} is compressed")
     fits = sum(member.file_size for member in members) <= available  # false if members overlap
     _require(fits, "its members claim more bytes than the file has")
@@ -284,8 +261,8 @@ def _parse(text: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
             f"{version}; this one reads format {FORMAT_VERSION}. Upgrade: pip install -U otprop."
         )
     header, entries = document.get("header"), document.get("arrays")
-    whole = version == FORMAT_VERSION and isinstance(header, dict) and isinstance(entries, dict)
-    _require(whole, "its header is not as otprop writes it")
+    if version != FORMAT_VERSION or not isinstance(header, dict) or not isinstance(entries, dict):
+        raise ModelFileError(_DAMAGED)
     _require(all(map(_NAME.fullmatch, entries)), "an array has a name that otprop does not give")
     return header, entries
 
@@ -297,18 +274,18 @@ def _read_array(
         digest = _Digest()
         shutil.copyfileobj(member, digest)
         member.seek(0)
-        _require(npy.read_magic(member) == _NPY_VERSION, f"its array {name!r} is in another format")
         shape, dtype = _npy_header(member)
         _require(_is_plain(dtype), f"its array {name!r} is of the unsafe dtype {dtype}")
         # numpy allocates what the .npy header claims, so it must claim what is there.
         size = member.tell() + math.prod(shape) * dtype.itemsize
-        same = size == digest.size and entry == _entry(name, dtype, shape, digest)
+        same = size == digest.size and entry == digest.entry(name, dtype, shape)
         _require(same, f"its array {name!r} is not the one that was saved")
         member.seek(0)
         return npy.read_array(member, allow_pickle=False)
 
 
 def _npy_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    _require(npy.read_magic(member) == _NPY_VERSION, "an array is in another format")
     try:
         shape, _, dtype = npy.read_array_header_1_0(member)
     except MemoryError as error:  # Python's parser over deep nesting, not a want of memory

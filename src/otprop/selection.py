@@ -11,14 +11,21 @@ from otprop.transport import block_rows
 from otprop.transport import kernels as transport_kernels
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from otprop.arrays import DoubleArray, FloatArray, IntArray
 
     from otprop.geometry import Geometry
     from otprop.transport import Workers
-    from otprop.transport.blocks import IntArray
 
 # Candidates: powers of two times the median cost between a labelled row and the nearest other.
 _EXPONENTS = range(3, -9, -1)
+
+
+class Labelled(NamedTuple):
+    """The labelled rows: their row numbers, their class numbers, and how many classes there are."""
+
+    rows: IntArray
+    labels: IntArray
+    classes: int
 
 
 class EpsilonChoice(NamedTuple):
@@ -29,12 +36,7 @@ class EpsilonChoice(NamedTuple):
 
 
 def choose_epsilon(
-    geometry: Geometry,
-    given: IntArray,
-    labels: IntArray,
-    classes: int,
-    alpha: float,
-    workers: Workers,
+    geometry: Geometry, labelled: Labelled, alpha: float, workers: Workers
 ) -> EpsilonChoice:
     """Choose ε by leaving out one labelled row at a time.
 
@@ -45,55 +47,38 @@ def choose_epsilon(
     would choose larger ε, at which few targets are certain and the rounds stall
     (benchmarks/epsilon.py).
 
-    `geometry` must have exactly the labelled rows as its sources, in the order of `given`. Where
-    every class has a single label nothing can be left out: then ε is the median cost to the nearest
+    `geometry` must have exactly the labelled rows as its sources, in their order. Where every
+    class has a single label nothing can be left out: then ε is the median cost to the nearest
     other labelled row.
     """
-    scale = _nearest(geometry, given, workers)
-    counts = np.bincount(labels, minlength=classes)
-    judged = np.flatnonzero(counts[labels] > 1)
+    scale = _nearest(geometry, labelled.rows, workers)
+    counts = np.bincount(labelled.labels, minlength=labelled.classes)
+    judged = np.flatnonzero(counts[labelled.labels] > 1)
     if len(judged) == 0:
         return EpsilonChoice(scale, validated=False)
     candidates = scale * 2.0 ** np.array(_EXPONENTS)
-    gain, share = _leave_one_out(
-        geometry, given, labels, classes, alpha, judged, candidates, workers
-    )
+    gain, share = leave_one_out(geometry, labelled, judged, candidates, alpha, workers)
     # Rounded, so that the order in which equal gains were added up does not decide.
     best = np.lexsort((share.mean(axis=0), gain.mean(axis=0).round(9)))[-1]
     return EpsilonChoice(float(candidates[best]), validated=True)
 
 
-def _nearest(geometry: Geometry, given: IntArray, workers: Workers) -> float:
-    """Return the median positive cost between a labelled row and the nearest other, else 1."""
-    nearest = np.empty(len(given))
-    size = block_rows(len(given))
-
-    def task(worker: int, block: int) -> None:  # noqa: ARG001 - the task's shape
-        rows = np.arange(block * size, min((block + 1) * size, len(given)))
-        nearest[rows] = _others(geometry, given, rows).min(axis=1)
-
-    workers.run(task, -(-len(given) // size))
-    positive = nearest[np.isfinite(nearest) & (nearest > 0)]
-    return float(np.median(positive)) if len(positive) else 1.0
-
-
-def _leave_one_out(
+def leave_one_out(  # noqa: PLR0917 - arrays first, as in the compiled loops
     geometry: Geometry,
-    given: IntArray,
-    labels: IntArray,
-    classes: int,
-    alpha: float,
+    labelled: Labelled,
     judged: IntArray,
-    candidates: NDArray[np.float64],
+    candidates: DoubleArray,
+    alpha: float,
     workers: Workers,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return each judged row's gain and its own class's share, one column a candidate."""
+) -> tuple[DoubleArray, DoubleArray]:
+    """Return each judged row's gain and its own class's share, one column a candidate ε."""
+    given, labels, classes = labelled
     gain = np.zeros((len(judged), len(candidates)))
     share = np.full_like(gain, 1.0 / classes)
     size = block_rows(len(given))
     f = np.zeros(len(given))
 
-    def task(worker: int, block: int) -> None:  # noqa: ARG001 - the task's shape
+    def task(block: int) -> None:
         span = slice(block * size, min((block + 1) * size, len(judged)))
         cost = _others(geometry, given, judged[span])
         able = np.flatnonzero(np.isfinite(cost).any(axis=1))
@@ -110,7 +95,21 @@ def _leave_one_out(
     return gain, share
 
 
-def _others(geometry: Geometry, given: IntArray, rows: IntArray) -> NDArray[np.floating]:
+def _nearest(geometry: Geometry, given: IntArray, workers: Workers) -> float:
+    """Return the median positive cost between a labelled row and the nearest other, else 1."""
+    nearest = np.empty(len(given))
+    size = block_rows(len(given))
+
+    def task(block: int) -> None:
+        rows = np.arange(block * size, min((block + 1) * size, len(given)))
+        nearest[rows] = _others(geometry, given, rows).min(axis=1)
+
+    workers.run(task, -(-len(given) // size))
+    positive = nearest[np.isfinite(nearest) & (nearest > 0)]
+    return float(np.median(positive)) if len(positive) else 1.0
+
+
+def _others(geometry: Geometry, given: IntArray, rows: IntArray) -> FloatArray:
     """Return the costs of some labelled rows to all labelled rows but themselves."""
     cost = np.empty((len(rows), len(given)), geometry.dtype)
     geometry.fill(given[rows], 0, cost)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from otprop.model_file import ModelFileError
-from otprop.propagation import Round, Threshold
-from otprop.propagation.induction import Replay
+from otprop.propagation import Replay, Round, Threshold
+
+_MISFIT = "its parts do not fit together"
 
 if TYPE_CHECKING:
     import os
@@ -19,15 +20,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def pack(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:  # noqa: ANN401
+class Fitted(NamedTuple):
+    """What induction needs of a fitted model, beside its public attributes."""
+
+    replay: Replay
+    source_rows: NDArray[np.intp]  # row numbers in the X of fit, in the order in which they came
+    points: Any  # the sources' features, in that order; None if costs were precomputed
+    dtype: np.dtype[Any]
+
+
+def pack(model: Any, fitted: Fitted) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return a header that JSON can hold, and arrays."""
-    replay: Replay = model._replay
+    replay = fitted.replay
     header = {
         "parameters": {name: _plain(value) for name, value in model.get_params().items()},
         "epsilon": model.epsilon_,
         "n_features_in": int(model.n_features_in_),
         "trace": [[_plain(value) for value in done] for done in model.trace_],
-        "dtype": model._dtype.name,
+        "dtype": fitted.dtype.name,
     }
     if hasattr(model, "feature_names_in_"):
         header["feature_names_in"] = [str(name) for name in model.feature_names_in_]
@@ -36,14 +46,14 @@ def pack(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:  # noqa:
         "label_distributions": model.label_distributions_,
         "certainty": model.certainty_,
         "round": model.round_,
-        "source_rows": model._source_rows,
+        "source_rows": fitted.source_rows,
         "source_labels": replay.labels,
         "potentials": _joined(replay.potentials),
         "potential_sizes": np.array([len(f) for f in replay.potentials], np.int64),
         "alphas": np.array([bound.alpha for bound in replay.thresholds], np.float64),
         "lowered": np.array([bound.lowered for bound in replay.thresholds], np.bool_),
     }
-    points = model._points
+    points = fitted.points
     if sparse.issparse(points):
         header["points_shape"] = list(points.shape)
         for part in ("data", "indices", "indptr"):
@@ -53,8 +63,8 @@ def pack(model: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:  # noqa:
     return header, arrays
 
 
-def unpack(model: Any, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:  # noqa: ANN401
-    """Set a model's fitted attributes from what `pack` returned."""
+def unpack(model: Any, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Fitted:
+    """Set a model's public attributes from what `pack` returned, and return the rest."""
     model.classes_ = arrays["classes"]
     model.epsilon_ = float(header["epsilon"])
     model.n_features_in_ = int(header["n_features_in"])
@@ -66,10 +76,7 @@ def unpack(model: Any, header: Mapping[str, Any], arrays: Mapping[str, NDArray[A
     model.round_ = arrays["round"]
     model.trace_ = [Round(*done) for done in header["trace"]]
     model.n_iter_ = len(model.trace_) + 1
-    model._dtype = np.dtype(header["dtype"])
-    model._source_rows = arrays["source_rows"]
-    model._points = _points(header, arrays)
-    model._replay = Replay(
+    replay = Replay(
         epsilon=model.epsilon_,
         labels=arrays["source_labels"],
         classes=len(model.classes_),
@@ -79,7 +86,14 @@ def unpack(model: Any, header: Mapping[str, Any], arrays: Mapping[str, NDArray[A
             for alpha, lowered in zip(arrays["alphas"], arrays["lowered"], strict=True)
         ],
     )
-    _check(model)
+    fitted = Fitted(
+        replay, arrays["source_rows"], _points(header, arrays), np.dtype(header["dtype"])
+    )
+    if not (
+        _fits_rows(model, fitted) and _fits_rounds(model, replay) and _fits_points(model, fitted)
+    ):
+        raise ValueError(_MISFIT)
+    return fitted
 
 
 @contextmanager
@@ -94,39 +108,57 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
         ) from error
 
 
-def _check(model: Any) -> None:  # noqa: ANN401
-    """Raise ValueError if the parts do not fit together: compiled loops trust their shapes."""
-    replay, rows, classes = model._replay, len(model.round_), len(model.classes_)
-    sources = len(replay.labels)
-    sizes = [len(f) for f in replay.potentials]
-    points = model._points
-    consistent = (
+# Compiled loops trust the shapes and numbers they are given, so all of these are checked.
+
+
+def _fits_rows(model: Any, fitted: Fitted) -> bool:
+    rows, classes = len(model.round_), len(model.classes_)
+    return bool(
         model.classes_.ndim == 1
         and classes > 1
         and model.label_distributions_.shape == (rows, classes)
         and model.certainty_.shape == (rows,)
-        and model._source_rows.shape == (sources,)
-        and model._source_rows.dtype.kind == "i"
-        and replay.labels.dtype.kind == "i"
-        and sources > 0
-        and 0 <= replay.labels.min()
-        and replay.labels.max() < classes
-        and 0 <= model._source_rows.min()
-        and model._source_rows.max() < rows
-        and len(sizes) == len(replay.thresholds) == len(model.trace_)
-        and all(0 < size <= sources for size in sizes)
-        and model.epsilon_ > 0
-        and (points is None) == (model.geometry == "precomputed")
-        and (points is None or points.shape == (sources, model.n_features_in_))
-        and (points is None or points.dtype == model._dtype)
+        and _are_numbers(fitted.source_rows, rows)
+        and fitted.source_rows.shape == fitted.replay.labels.shape
     )
-    if not consistent:
-        raise ValueError("its parts do not fit together")
+
+
+def _fits_rounds(model: Any, replay: Replay) -> bool:
+    return bool(
+        _are_numbers(replay.labels, replay.classes)
+        and len(replay.potentials) == len(replay.thresholds) == len(model.trace_)
+        and all(0 < len(f) <= len(replay.labels) for f in replay.potentials)
+        and 0 < replay.epsilon < np.inf
+    )
+
+
+def _fits_points(model: Any, fitted: Fitted) -> bool:
+    points = fitted.points
+    if fitted.dtype not in (np.float32, np.float64):
+        return False
+    if points is None:
+        return bool(model.geometry == "precomputed")
     if sparse.issparse(points):
         points.check_format(full_check=True)
+    return bool(
+        model.geometry != "precomputed"
+        and points.dtype == fitted.dtype
+        and points.shape == (len(fitted.source_rows), model.n_features_in_)
+    )
 
 
-def _points(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Any:  # noqa: ANN401
+def _are_numbers(array: NDArray[Any], below: int) -> bool:
+    """Whether these are row or class numbers: at least one, none out of range."""
+    return bool(
+        array.ndim == 1
+        and array.dtype == np.intp
+        and len(array)
+        and array.min() >= 0
+        and array.max() < below
+    )
+
+
+def _points(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Any:
     if "points" in arrays:
         return np.ascontiguousarray(arrays["points"])
     if "points_data" in arrays:
@@ -141,7 +173,7 @@ def _joined(potentials: list[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 def _split(joined: NDArray[np.float64], sizes: NDArray[np.int64]) -> list[NDArray[np.float64]]:
     if sizes.sum() != len(joined):
-        raise ValueError("its parts do not fit together")
+        raise ValueError(_MISFIT)
     ends = np.cumsum(sizes)
     return [joined[end - size : end].copy() for size, end in zip(sizes, ends, strict=True)]
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.floating[Any]]
-IntArray = NDArray[np.intp]
+from otprop.arrays import FloatArray, IntArray
 
 
 class Geometry(Protocol):

@@ -9,10 +9,9 @@ import numpy as np
 from otprop.geometry import kernels
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from otprop.arrays import DoubleArray, FloatArray, IntArray
     from scipy.sparse import csr_matrix
 
-    from otprop.geometry.base import FloatArray, IntArray
 
 
 class Euclidean:
@@ -84,5 +83,5 @@ class SparseEuclidean:
         out[:] = np.maximum(distances, 0.0)
 
 
-def _squared_norms(matrix: csr_matrix) -> NDArray[np.float64]:
+def _squared_norms(matrix: csr_matrix) -> DoubleArray:
     return np.asarray(matrix.multiply(matrix).sum(axis=1), np.float64).ravel()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from otprop.geometry.base import FloatArray, IntArray
+    from otprop.arrays import FloatArray, IntArray
 
 
 class Precomputed:

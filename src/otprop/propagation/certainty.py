@@ -10,12 +10,12 @@ import numpy as np
 from otprop.propagation import kernels
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from otprop.arrays import BoolArray, DoubleArray
 
 Stall = float | Literal["lowest-alpha"]
 
 
-def certainty(distributions: NDArray[np.float64]) -> NDArray[np.float64]:
+def certainty(distributions: DoubleArray) -> DoubleArray:
     """Return s = 1 − H(U_j) / log K for each row of U (Eq. 16); 0 is uniform, 1 is one class."""
     return np.asarray(kernels.certainties(distributions))
 
@@ -26,12 +26,12 @@ class Threshold(NamedTuple):
     alpha: float
     lowered: bool
 
-    def accepts(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def accepts(self, scores: DoubleArray) -> BoolArray:
         """Return s > α, or s ≥ α for a lowered α: exact ties go together."""
         return scores >= self.alpha if self.lowered else scores > self.alpha
 
 
-def threshold(scores: NDArray[np.float64], alpha: float, stall: Stall) -> Threshold:
+def threshold(scores: DoubleArray, alpha: float, stall: Stall) -> Threshold:
     """Return α as it stands if some target exceeds it, else α lowered for this round.
 
     "lowest-alpha" lowers it to the greatest certainty (Eq. 21); a fraction, to the certainty that

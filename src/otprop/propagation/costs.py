@@ -9,11 +9,9 @@ import numpy as np
 from otprop.transport import block_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from otprop.arrays import BoolArray, FloatArray, IntArray
     from otprop.geometry import Geometry
-    from otprop.transport import Workers
-    from otprop.transport.blocks import FloatArray, IntArray
+    from otprop.transport import CostBlocks, Workers
 
 
 class OpenCosts:
@@ -67,12 +65,32 @@ class OpenCosts:
         self._geometry.fill(self.targets[chosen], 0, out)
         return out, np.arange(len(chosen))
 
-    def accept(self, accepted: NDArray[np.bool_]) -> None:
-        """Move the accepted targets to the sources."""
-        joining = self.targets[accepted]
-        self.targets = self.targets[~accepted]
+    def reach(self) -> tuple[BoolArray, BoolArray]:
+        """Return which open targets some source reaches, and which sources reach some target."""
+        targets, sources = self.shape
+        if not self._geometry.may_forbid:
+            return np.ones(targets, np.bool_), np.ones(sources, np.bool_)
+        size = block_rows(sources)
+        reached = np.zeros(targets, np.bool_)
+        giving = np.zeros(sources, np.bool_)
+        for start in range(0, targets, size):
+            stop = min(start + size, targets)
+            cost, rows = self.read(start, stop)
+            finite = np.isfinite(cost[rows, :sources])
+            reached[start:stop] = finite.any(axis=1)
+            giving |= finite.any(axis=0)
+        return reached, giving
+
+    def chosen(self, mask: BoolArray) -> CostBlocks:
+        """Return the costs of some open targets."""
+        return self if mask.all() else ChosenCosts(self, np.flatnonzero(mask))
+
+    def accept(self, joining: IntArray) -> None:
+        """Move some of the open targets to the sources, in the order given."""
+        staying = ~np.isin(self.targets, joining, assume_unique=True)
+        self.targets = self.targets[staying]
         if self._kept is not None:
-            self._rows = self._rows[~accepted]
+            self._rows = self._rows[staying]
         self._add(joining)
 
     def _add(self, joining: IntArray) -> None:
@@ -105,7 +123,7 @@ class OpenCosts:
         """Compute the columns from `first` on, block by block."""
         size = block_rows(self._sources - first)
 
-        def task(worker: int, block: int) -> None:  # noqa: ARG001 - the task's shape
+        def task(block: int) -> None:
             span = slice(block * size, (block + 1) * size)
             targets, rows = self.targets[span], self._rows[span]
             out = np.empty((len(targets), self._sources - first), self.dtype)

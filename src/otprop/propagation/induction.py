@@ -15,12 +15,11 @@ from otprop.transport import block_rows
 from otprop.transport import kernels as transport_kernels
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from otprop.arrays import BoolArray, DoubleArray, FloatArray, IntArray
 
     from otprop.geometry import Geometry
     from otprop.propagation.certainty import Threshold
     from otprop.transport import Workers
-    from otprop.transport.blocks import FloatArray, IntArray
 
 
 class Replay(NamedTuple):
@@ -29,15 +28,15 @@ class Replay(NamedTuple):
     epsilon: float
     labels: IntArray  # class numbers of the sources, in the order in which they came
     classes: int
-    potentials: list[NDArray[np.float64]]
+    potentials: list[DoubleArray]
     thresholds: list[Threshold]
 
 
 class Decision(NamedTuple):
     """What was decided for new rows, and when."""
 
-    distributions: NDArray[np.float64]
-    certainty: NDArray[np.float64]
+    distributions: DoubleArray
+    certainty: DoubleArray
     round: IntArray  # the round that accepted; 0 the vote of all rows; -1 out of every row's reach
 
 
@@ -50,7 +49,7 @@ def replay(geometry: Geometry, targets: int, model: Replay, workers: Workers) ->
     )
     size = block_rows(len(model.labels))
 
-    def task(worker: int, block: int) -> None:  # noqa: ARG001 - the task's shape
+    def task(block: int) -> None:
         rows = np.arange(block * size, min((block + 1) * size, targets))
         cost = _costs(geometry, rows, len(model.labels))
         waiting = np.arange(len(rows))
@@ -109,14 +108,14 @@ def _costs(geometry: Geometry, rows: IntArray, sources: int) -> FloatArray:
     return cost
 
 
-def _reachable(cost: FloatArray, f: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _reachable(cost: FloatArray, f: DoubleArray) -> BoolArray:
     """Whether some source that takes part has a finite cost."""
     return np.asarray((np.isfinite(cost[:, : len(f)]) & np.isfinite(f)).any(axis=1))
 
 
 def _distributions(
-    cost: FloatArray, rows: IntArray, f: NDArray[np.float64], model: Replay
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    cost: FloatArray, rows: IntArray, f: DoubleArray, model: Replay
+) -> tuple[DoubleArray, DoubleArray]:
     """Eq. 13 and 16 with the first len(f) sources."""
     found = np.empty((len(rows), model.classes))
     transport_kernels.class_block(cost, rows, f, model.epsilon, model.labels[: len(f)], found)
@@ -126,8 +125,8 @@ def _distributions(
 def _settle(
     decision: Decision,
     rows: IntArray,
-    distributions: NDArray[np.float64],
-    scores: NDArray[np.float64],
+    distributions: DoubleArray,
+    scores: DoubleArray,
     number: int,
 ) -> None:
     decision.distributions[rows] = distributions

@@ -12,36 +12,34 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from otprop.transport.problem import Point, Problem
-import os
 
-E_ = lambda k, d: float(os.environ.get(k, d))
 # Annealing: from an ε at which the first error is moderate down to the one asked for, each rung
-# solved to one per cent.
+# solved to one per cent. A start with a few sources far from everything has a small error and yet
+# a long way to go; hence a climb to a smaller one than the steps themselves would need.
 _CLIMB = 4.0
-_MODERATE_ERROR = E_("MOD", 0.03)
-_HIGHEST_CLIMB = 60
-_ANNEAL = E_("AN", 3)
-_RUNG_TOL = E_("RT", 1e-2)
+_MODERATE_ERROR = 3e-2
+_ANNEAL = 3.0
+_RUNG_TOL = 1e-2
 
 # A source that gives less than this part of its due is outside Newton's model, in which mass is
 # linear in f: it first takes a step of Sinkhorn's.
-_STARVED = E_("ST", 1e-2)
-
-# Newton's model holds for steps of about ε. Longer ones are shortened to their logarithm.
-_TRUSTED = E_("C", 1)
+_STARVED = 1e-2
 
 _DAMPING = 1e-3
 _CG_SLACK = 0.1
-# When conjugate gradients take longer, the system is solved directly if it is not too large.
-_CG_STEPS = int(E_("CG", 50))
+# Conjugate gradients that take longer than this cost more than the direct solution, which needs
+# a matrix of this many rows at the most (128 MB).
+_CG_STEPS_BEFORE_DIRECT = 50
 _LARGEST_GRAPH = 4096
-_PATIENT_CG_STEPS = 500
+_CG_STEPS = 500
 
+_STEEP = 0.5
 _SUFFICIENT_RISE = 1e-4
 _ERROR_FALL = 0.9
 _SHORTEST_STEP = 1e-5
-_STILL_STEEP = E_("STEEP", 0.5)
-_STALL = int(E_("STALL", 20))
+_LONGEST_STEP = 2.0**20
+# Steps without a new least error after which the solver has done what rounding allows.
+_STALL = 40
 
 
 def newton(
@@ -62,7 +60,10 @@ def newton(
 
 
 def _climb(problem: Problem, start: Point) -> Point:
-    """Find an ε, at least the one asked for, at which the error is moderate."""
+    """Find an ε, from the one asked for up, at which the error is moderate.
+
+    Above the range of the costs a higher ε changes nothing, whatever the error.
+    """
     point, epsilon = start, start.epsilon
     if start.error <= _MODERATE_ERROR:
         return start
@@ -86,7 +87,7 @@ def _solve_rung(problem: Problem, point: Point, tol: float, max_iter: int) -> tu
             f = problem.sinkhorn_step(point, starved)
             better: Point | None = problem.at(f, point.epsilon, point.error)
         else:
-            better = _line_search(problem, point, _direction(problem, point, tol))
+            better = _line_search(problem, point, _direction(problem, point, tol), tol)
         if better is None or since == _STALL:
             return best, step
         point = better
@@ -97,50 +98,52 @@ def _solve_rung(problem: Problem, point: Point, tol: float, max_iter: int) -> tu
 
 
 def _direction(problem: Problem, point: Point, tol: float) -> NDArray:
-    """Solve −∇²F x = ∇F, both sides times ε, to an accuracy that the error makes worthwhile.
+    """Solve −∇²F x = ∇F, both sides times ε, and shorten what is long.
 
-    The curvature is a graph Laplacian, so any increasing function of its exact solution is a
-    direction of ascent too (the sum over the edges has no negative term): here, one that grows
-    like the logarithm, because the mass across a weak edge grows exponentially with f.
+    The curvature is a graph's Laplacian, so any increasing function of its solution is a direction
+    of ascent too (the sum over the edges has no negative term). This one grows like a logarithm,
+    because the mass that crosses a weak edge grows exponentially with f.
     """
-    scale = min(1.0, point.error)
     due = problem.rule.due(point.f)
-    damping = E_("DA", 1e-3) * scale * np.maximum(due, np.finfo(float).tiny)
+    scale = min(1.0, point.error)
+    # Sources of weight 0 have no curvature at all.
+    damping = _DAMPING * scale * np.maximum(due, np.finfo(float).tiny)
     excess = point.epsilon * problem.rule.stiffness(point.f) + damping
-    diagonal = point.mass + excess
     gradient = due - point.mass
-    accuracy = max(min(_CG_SLACK, scale), _CG_SLACK * tol / point.error)
+    direct = problem.sweep.sparse and len(gradient) <= _LARGEST_GRAPH
     x, accurate = conjugate_gradients(
-        lambda v: diagonal * v - problem.sweep.spread(v), diagonal, gradient, accuracy, _CG_STEPS
+        problem.sweep.spread,
+        point.mass + excess,
+        gradient,
+        accuracy=max(min(_CG_SLACK, scale), _CG_SLACK * tol / point.error),
+        max_iter=_CG_STEPS_BEFORE_DIRECT if direct else _CG_STEPS,
     )
-    if not accurate and len(x) <= _LARGEST_GRAPH:
-        graph = problem.sweep.joined()
-        if graph is not None:
-            x = solve_laplacian(graph, excess, gradient)
-    return point.epsilon * _TRUSTED * np.arcsinh(x / _TRUSTED)
+    if direct and not accurate:
+        x = solve_laplacian(problem.sweep.joined(), excess, gradient)
+    return point.epsilon * np.arcsinh(x)
 
 
-def _line_search(problem: Problem, point: Point, x: NDArray) -> Point | None:
-    """Find a step that helps: lengthen it while the slope stays steep, else halve it."""
+def _line_search(problem: Problem, point: Point, x: NDArray, tol: float) -> Point | None:
+    """Double the step while the slope stays steep, or halve it until it helps; None if it never does."""
 
     def at(length: float) -> tuple[Point, float]:
         there = problem.at(point.f + length * x, point.epsilon, point.error)
         return there, float((problem.rule.due(there.f) - there.mass) @ x)
 
-    steepest = float((problem.rule.due(point.f) - point.mass) @ x)
+    steep = _STEEP * float((problem.rule.due(point.f) - point.mass) @ x)
     length = 1.0
     candidate, slope = at(length)
-    while slope > _STILL_STEEP * steepest:
+    while slope > steep and length < _LONGEST_STEP:
         length *= 2
         farther, slope = at(length)
-        if slope < -_STILL_STEEP * steepest:
-            # the sweep's shares belong to the point that is returned
-            return problem.at(candidate.f, point.epsilon, point.error)
+        if slope < -steep:
+            # Too far. The sweep must remember the shares of the point that is returned.
+            return at(length / 2)[0]
         candidate = farther
     while length >= _SHORTEST_STEP:
-        # A function that is concave has risen where its slope is not negative, even if the rise
-        # drowns in rounding.
-        risen = candidate.value >= point.value + _SUFFICIENT_RISE * length * steepest
+        # A concave function has risen where its slope is not negative, even if the rise drowns in
+        # rounding; so may a fall of the error show what the value cannot.
+        risen = candidate.value >= point.value + _SUFFICIENT_RISE * length * steep
         if risen or slope >= 0 or candidate.error <= _ERROR_FALL * point.error:
             return candidate
         length /= 2

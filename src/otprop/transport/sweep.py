@@ -61,6 +61,7 @@ class Sweep:
     ) -> None:
         self.costs = costs
         self.count = 0
+        self.sparse = False  # whether the shares of the last evaluation are few in every block
         self._weights = target_weights
         self._workers = workers
         self._memory = memory
@@ -70,20 +71,24 @@ class Sweep:
         self._size = block_rows(sources)
         self._blocks = -(-targets // self._size)
         self._kept: list[FloatArray | _SparseShares | None] = [None] * self._blocks
-        self._scratch: list[FloatArray | None] = [None] * workers.count
+        self._scratch = threading.local()
         self._at: tuple[NDArray, float, float] | None = None
 
     def evaluate(self, f: NDArray, epsilon: float, keep_above: float) -> Evaluation:
         """Return value and mass at `f`; remember the shares above `keep_above`."""
         self._at = f, epsilon, keep_above
         values = np.zeros(self._blocks)
+        sparse = np.zeros(self._blocks, bool)
         mass = np.zeros((self._blocks, self.costs.shape[1]))
 
-        def task(worker: int, block: int) -> None:
-            shares, values[block], count = self._shares(worker, block, mass[block])
-            self._keep(block, self._form(shares, count))
+        def task(block: int) -> None:
+            shares, values[block], count = self._shares(block, mass[block])
+            form = self._form(shares, count)
+            sparse[block] = isinstance(form, _SparseShares)
+            self._keep(block, form)
 
         self._workers.run(task, self._blocks)
+        self.sparse = bool(sparse.all())
         self.count += 1
         return Evaluation(-float(values.sum()), mass.sum(axis=0))
 
@@ -91,8 +96,8 @@ class Sweep:
         """Return Σ_j b_j P_j (P_j · v), with the shares of the last evaluation."""
         out = np.zeros((self._blocks, self.costs.shape[1]))
 
-        def task(worker: int, block: int) -> None:
-            form = self._found(worker, block)
+        def task(block: int) -> None:
+            form = self._found(block)
             weights = self._weights[self._span(block)]
             if isinstance(form, _SparseShares):
                 kernels.spread_sparse(*form, weights, v, out[block])
@@ -103,32 +108,33 @@ class Sweep:
         self.count += 1
         return np.asarray(out.sum(axis=0))
 
-    def joined(self) -> NDArray | None:
-        """Return Σ_j b_j P_j P_jᵀ off the diagonal, if the shares of the last evaluation are few.
+    def joined(self) -> NDArray:
+        """Return Σ_j b_j P_j P_jᵀ, with the shares of the last evaluation, if they are sparse.
 
-        The stripes of rows are each added up in the order of the targets.
+        One block at a time; each stripe of rows is a task of its own, so that no two add to one
+        entry and every entry is added up in the order of the targets.
         """
         sources = self.costs.shape[1]
         graph = np.zeros((sources, sources))
         edges = np.linspace(0, sources, _STRIPES + 1).astype(int)
         for block in range(self._blocks):
-            form = self._found(0, block)
-            if not isinstance(form, _SparseShares):
-                return None
-            weights = self._weights[self._span(block)]
-
-            def task(worker: int, stripe: int) -> None:
-                kernels.join_sources(*form, weights, edges[stripe], edges[stripe + 1], graph)
-
-            self._workers.run(task, _STRIPES)
+            form = self._found(block)
+            assert isinstance(form, _SparseShares), "the shares are not sparse"
+            self._join(form, self._weights[self._span(block)], edges, graph)
         self.count += 1
         return graph
+
+    def _join(self, form: _SparseShares, weights: NDArray, edges: NDArray, graph: NDArray) -> None:
+        def task(stripe: int) -> None:
+            kernels.join_sources(*form, weights, edges[stripe], edges[stripe + 1], graph)
+
+        self._workers.run(task, len(edges) - 1)
 
     def cost_range(self) -> float:
         """Return the largest difference between two finite costs of one target."""
         ranges = np.zeros(self._blocks)
 
-        def task(worker: int, block: int) -> None:  # noqa: ARG001 - the task's shape
+        def task(block: int) -> None:
             span = self._span(block)
             cost, rows = self.costs.read(span.start, span.stop)
             ranges[block] = kernels.range_block(cost, rows, self.costs.shape[1])
@@ -142,7 +148,7 @@ class Sweep:
         top = np.full((self._blocks, len(sources)), -np.inf)
         scaled = np.zeros_like(top)
 
-        def task(worker: int, block: int) -> None:  # noqa: ARG001 - the task's shape
+        def task(block: int) -> None:
             span = self._span(block)
             cost, rows = self.costs.read(span.start, span.stop)
             kernels.log_mass_block(
@@ -157,29 +163,27 @@ class Sweep:
     def _span(self, block: int) -> slice:
         return slice(block * self._size, min((block + 1) * self._size, self.costs.shape[0]))
 
-    def _shares(self, worker: int, block: int, mass: NDArray) -> tuple[FloatArray, float, int]:
-        """Compute a block's shares into the block's own array or the worker's scratch."""
+    def _shares(self, block: int, mass: NDArray) -> tuple[FloatArray, float, int]:
+        """Compute a block's shares into the block's own array or the thread's scratch."""
         assert self._at is not None, "evaluate comes first"
         f, epsilon, threshold = self._at
         span = self._span(block)
         cost, rows = self.costs.read(span.start, span.stop)
         own = self._kept[block]
         if not isinstance(own, np.ndarray):
-            own = self._scratch[worker]
-            if own is None:
-                own = np.empty((self._size, len(f)), cost.dtype)
-                self._scratch[worker] = own
-            own = own[: len(rows)]
+            if not hasattr(self._scratch, "shares"):
+                self._scratch.shares = np.empty((self._size, len(f)), cost.dtype)
+            own = self._scratch.shares[: len(rows)]
         value, count = kernels.sweep_block(
             cost, rows, f, epsilon, self._weights[span], own, mass, threshold
         )
         return own, value, count
 
-    def _found(self, worker: int, block: int) -> FloatArray | _SparseShares:
+    def _found(self, block: int) -> FloatArray | _SparseShares:
         """Return a block's shares at the last evaluation, kept or found again."""
         form = self._kept[block]
         if form is None:
-            shares, _, count = self._shares(worker, block, np.zeros(self.costs.shape[1]))
+            shares, _, count = self._shares(block, np.zeros(self.costs.shape[1]))
             form = self._form(shares, count)
         return form
 

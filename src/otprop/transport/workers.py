@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Self
@@ -30,24 +29,24 @@ class Workers:
         self.count = available_cores() if count is None else count
         self._pool: ThreadPoolExecutor | None = None
 
-    def run(self, task: Callable[[int, int], None], blocks: int) -> None:
-        """Call ``task(worker, block)`` once for each block."""
+    def run(self, task: Callable[[int], None], blocks: int) -> None:
+        """Call ``task(block)`` once for each block."""
         queue = iter(range(blocks))
 
-        def drain(worker: int) -> None:
+        def drain() -> None:
             # next() on a range iterator is atomic under the interpreter's lock.
             for block in queue:
-                task(worker, block)
+                task(block)
 
         helpers = min(self.count, blocks) - 1
         if helpers < 1:
-            drain(0)
+            drain()
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.count - 1, thread_name_prefix="otprop")
-        pending = [self._pool.submit(drain, worker) for worker in range(1, helpers + 1)]
+        pending = [self._pool.submit(drain) for _ in range(helpers)]
         try:
-            drain(0)
+            drain()
         finally:
             for future in pending:
                 future.result()
