@@ -37,8 +37,10 @@ coverage: $(DEV) ## The tests, with branch coverage of at least 95 %
 lowest: $(LOWEST)/.installed ## The tests with the oldest supported packages (Python 3.11 or 3.12)
 	$(LOWEST)/bin/pytest --numprocesses auto -W default
 
-bench: $(BENCH) ## Time the solvers against their peers
+bench: $(BENCH) ## Time and memory against peers; the rule for epsilon="auto"
 	$(BIN)/python benchmarks/solver.py
+	$(BIN)/python benchmarks/fit.py
+	$(BIN)/python benchmarks/epsilon.py
 
 clean: ## Remove the environments, caches and the demo's output
 	rm -rf $(VENV) $(LOWEST) .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \

@@ -40,7 +40,7 @@ def _column(y: Any) -> NDArray[Any]:
             "the rows that have one, and -1, None or NaN for the others."
         )
     column = np.asarray(y) if isinstance(y, np.ndarray) else np.asarray(y, dtype=object)
-    if column.ndim == 2 and column.shape[1] == 1:
+    if column.ndim > 1 and column.shape == (len(column), 1):
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected; it is read as one label a "
             "row. Pass y.ravel().",
@@ -50,14 +50,15 @@ def _column(y: Any) -> NDArray[Any]:
         column = column.ravel()
     if column.ndim != 1:
         raise ValueError(
-            f"y should be a 1d array, one label a row; got an array of shape {column.shape} instead."
+            f"y should be a 1d array, one label a row; got an array of shape {column.shape} "
+            "instead."
         )
     return column
 
 
 def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
     if column.dtype.kind == "f":
-        return np.isnan(column)
+        return np.asarray(np.isnan(column))
     if column.dtype.kind == "O":
         return np.fromiter((_is_missing(value) for value in column), np.bool_, len(column))
     return np.zeros(len(column), np.bool_)
@@ -75,8 +76,8 @@ def _plain(known: NDArray[Any]) -> NDArray[Any]:
         kinds = {_kind(value) for value in known}
         if len(kinds) > 1 and kinds != {"integer", "float"}:
             raise ValueError(
-                f"y mixes labels of different kinds ({', '.join(sorted(kinds))}); use one kind, and "
-                "None for rows without label."
+                f"y mixes labels of different kinds ({', '.join(sorted(kinds))}); use one kind, "
+                "and None for rows without label."
             )
         if kinds == {"other"}:
             raise ValueError(

@@ -223,7 +223,8 @@ def _read(file: BinaryIO) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header, entries = _parse(text)
         checksum = hashlib.sha256(text).hexdigest().encode()
         file.seek(-len(checksum), os.SEEK_END)
-        _require(file.read() == checksum, "its header does not match its checksum")
+        matches = archive.comment == checksum == file.read()  # and nothing follows the comment
+        _require(matches, "its header does not match its checksum")
         listed = [_HEADER, *(f"{name}.npy" for name in entries)]
         found = [member.filename for member in members]
         _require(found == listed, "its members are not those that its header lists")

@@ -12,7 +12,6 @@ from otprop.transport import kernels as transport_kernels
 
 if TYPE_CHECKING:
     from otprop.arrays import DoubleArray, FloatArray, IntArray
-
     from otprop.geometry import Geometry
     from otprop.transport import Workers
 

@@ -46,9 +46,9 @@ def check_parameters(parameters: dict[str, Any]) -> None:
     memory_bytes(parameters["memory_limit"])
 
 
-def memory_bytes(limit: float | str) -> float:
+def memory_bytes(limit: object) -> float:
     """Return bytes from a number or a text such as "2GiB" or "500 MB"."""
-    if isinstance(limit, Real) and not _is_bool(limit) and limit > 0:
+    if isinstance(limit, Real) and not _is_bool(limit) and float(limit) > 0:
         return float(limit)
     if isinstance(limit, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([A-Za-z]*)\s*", limit)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
-from otprop.arrays import FloatArray, IntArray
+    from otprop.arrays import FloatArray, IntArray
 
 
 class Geometry(Protocol):

@@ -9,8 +9,9 @@ import numpy as np
 from otprop.geometry import kernels
 
 if TYPE_CHECKING:
-    from otprop.arrays import DoubleArray, FloatArray, IntArray
     from scipy.sparse import csr_matrix
+
+    from otprop.arrays import DoubleArray, FloatArray, IntArray
 
 
 

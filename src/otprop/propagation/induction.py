@@ -16,7 +16,6 @@ from otprop.transport import kernels as transport_kernels
 
 if TYPE_CHECKING:
     from otprop.arrays import BoolArray, DoubleArray, FloatArray, IntArray
-
     from otprop.geometry import Geometry
     from otprop.propagation.certainty import Threshold
     from otprop.transport import Workers

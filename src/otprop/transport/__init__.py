@@ -6,8 +6,8 @@ for one number a source. `solve` is the way in; `Sweep` is the one primitive tha
 
 from otprop.transport.blocks import ArrayCosts, CostBlocks, block_rows
 from otprop.transport.marginals import Rows
-from otprop.transport.result import TransportResult
 from otprop.transport.plan import shares
+from otprop.transport.result import TransportResult
 from otprop.transport.solver import SOLVERS, solve, solve_sweep
 from otprop.transport.sweep import Sweep
 from otprop.transport.workers import Workers

@@ -8,8 +8,8 @@ each row has one finite entry; NaN is not.
 
 import math
 
-import llvmlite.ir as ir
 import numpy as np
+from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, overload
 
@@ -266,14 +266,6 @@ def _dot(a, b):
 
 
 @njit(fastmath=FAST)
-def _sum(a):
-    total = 0.0
-    for i in range(a.shape[0]):
-        total += a[i]
-    return total
-
-
-@njit(fastmath=FAST)
 def _add_scaled(out, factor, a):
     for i in range(a.shape[0]):
         out[i] += factor * a[i]
@@ -296,93 +288,3 @@ def spread_sparse(starts, indices, values, weights, v, out):
         total *= weights[j]
         for n in range(starts[j], starts[j + 1]):
             out[indices[n]] += total * values[n]
-
-
-@njit(nogil=True, cache=True)
-def join_sources(starts, indices, values, weights, first, last, graph):
-    """Add Σ_j b_j P_ji P_jk, over the shares kept, to the rows `first` to `last` of `graph`."""
-    for j in range(starts.shape[0] - 1):
-        for n in range(starts[j], starts[j + 1]):
-            i = indices[n]
-            if first <= i < last:
-                row, factor = graph[i], weights[j] * values[n]
-                for m in range(starts[j], starts[j + 1]):
-                    row[indices[m]] += factor * values[m]
-
-
-@njit(nogil=True, error_model="numpy", cache=True)
-def eliminate_sparse(graph, excess, right):
-    """Eliminate sources from a Laplacian, those of fewest neighbours first, until all are joined.
-
-    Returns the order (the sources left stand at its end), the pivots, and how many are eliminated.
-    An eliminated source's row keeps its weights at that time; those left are up to date.
-    """
-    size = graph.shape[0]
-    order, pivots = np.arange(size), np.empty(size)
-    degree = np.zeros(size, np.int64)
-    for i in range(size):
-        graph[i, i] = 0.0
-        for k in range(size):
-            degree[i] += graph[i, k] > 0
-    near = np.empty(size, np.int64)
-    for step in range(size):
-        least = step
-        for n in range(step, size):
-            if degree[order[n]] < degree[order[least]]:
-                least = n
-        pivot = order[least]
-        if degree[pivot] == size - step - 1 and degree[pivot] > 0:
-            return order, pivots, step
-        order[least], order[step] = order[step], pivot
-        row, count, total = graph[pivot], 0, excess[pivot]
-        for n in range(step + 1, size):
-            if row[order[n]] > 0:
-                near[count] = order[n]
-                total += row[order[n]]
-                count += 1
-        pivots[step] = total
-        for n in range(count):
-            i = near[n]
-            part = row[i] / total
-            excess[i] += part * excess[pivot]
-            right[i] += part * right[pivot]
-            degree[i] -= 1
-            for m in range(count):
-                k = near[m]
-                if k != i:
-                    degree[i] += graph[i, k] == 0
-                    graph[i, k] += part * row[k]
-    return order, pivots, size
-
-
-@njit(nogil=True, error_model="numpy", cache=True)
-def solve_core(graph, excess, right):
-    """Solve a Laplacian system whose graph is dense; only the upper triangle is used."""
-    size = graph.shape[0]
-    pivots = np.empty(size)
-    for k in range(size):
-        row = graph[k]
-        pivots[k] = excess[k] + _sum(row[k + 1 :])
-        for i in range(k + 1, size):
-            part = row[i] / pivots[k]
-            excess[i] += part * excess[k]
-            right[i] += part * right[k]
-            _add_scaled(graph[i, i + 1 :], part, row[i + 1 :])
-    for k in range(size - 1, -1, -1):
-        right[k] = (right[k] + _dot(graph[k, k + 1 :], right[k + 1 :])) / pivots[k]
-    return right
-
-
-@njit(nogil=True, error_model="numpy", cache=True)
-def substitute_back(graph, order, pivots, x):
-    """Find the eliminated sources' part of the solution, last to first; `x` holds the others'."""
-    later = np.ones(graph.shape[0], np.bool_)
-    later[order] = False
-    for n in range(order.shape[0] - 1, -1, -1):
-        pivot = order[n]
-        total = x[pivot]
-        for k in range(graph.shape[0]):
-            if later[k]:
-                total += graph[pivot, k] * x[k]
-        x[pivot] = total / pivots[n]
-        later[pivot] = True

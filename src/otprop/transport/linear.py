@@ -1,9 +1,8 @@
 """Linear systems of Newton's method: the curvature is the Laplacian of a graph over the sources.
 
 Two sources are joined with weight W_ik = Σ_j b_j P_ji P_jk, the targets that they share. At small
-ε the weights span tens of orders of magnitude and so do the eigenvalues. Eliminated by additions
-alone, never forming the diagonal by a difference (Grassmann, Taksar and Heyman 1985), the system
-keeps nearly all its digits, however ill-conditioned.
+ε the weights span tens of orders of magnitude and so do the eigenvalues: conjugate gradients stall
+where the elimination does not.
 """
 
 from __future__ import annotations
@@ -12,21 +11,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otprop.transport import kernels
+from otprop.transport import elimination
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from otprop.transport.blocks import FloatArray
 
 
 def conjugate_gradients(
-    spread: Callable[[NDArray], NDArray],
-    diagonal: NDArray,
-    right: NDArray,
+    spread: Callable[[FloatArray], FloatArray],
+    diagonal: FloatArray,
+    right: FloatArray,
     accuracy: float,
     max_iter: int,
-) -> tuple[NDArray, bool]:
+) -> tuple[FloatArray, bool]:
     """Solve diagonal · x − spread(x) = right, preconditioned by the diagonal.
 
     Also tell whether the residual came down to `accuracy`.
@@ -53,16 +52,16 @@ def conjugate_gradients(
     return x, False
 
 
-def solve_laplacian(weights: NDArray, excess: NDArray, right: NDArray) -> NDArray:
+def solve_laplacian(weights: FloatArray, excess: FloatArray, right: FloatArray) -> FloatArray:
     """Solve (diag(W 1 + excess) − W) x = right; destroys `weights`.
 
-    Sources with few neighbours are eliminated first, which keeps a sparse graph sparse; what
-    remains when every source is a neighbour of every other is eliminated as a dense matrix.
+    Sources with few neighbours are eliminated first, which keeps a sparse graph sparse; those that
+    remain when it no longer is are solved for as a dense matrix.
     """
     excess, x = excess.copy(), right.copy()
-    order, pivots, eliminated = kernels.eliminate_sparse(weights, excess, x)
+    order, pivots, eliminated = elimination.eliminate_sparse(weights, excess, x)
     core = np.sort(order[eliminated:])
     if len(core):
-        x[core] = kernels.solve_core(weights[np.ix_(core, core)], excess[core], x[core])
-    kernels.substitute_back(weights, order[:eliminated], pivots, x)
+        x[core] = elimination.solve_dense(weights[np.ix_(core, core)], excess[core], x[core])
+    elimination.substitute_back(weights, order[:eliminated], pivots, x)
     return x

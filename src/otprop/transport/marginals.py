@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from otprop.transport.blocks import FloatArray
 
 
 # A weighted mean is known to this part of the weighted mean size.
@@ -17,23 +17,23 @@ _ROUNDING = 1e-14
 class MarginalRule(Protocol):
     """A separable concave term A(f): value, gradient and second derivative."""
 
-    def value(self, f: NDArray) -> float:
+    def value(self, f: FloatArray) -> float:
         """Return A(f)."""
         ...
 
-    def due(self, f: NDArray) -> NDArray:
+    def due(self, f: FloatArray) -> FloatArray:
         """Return ∇A(f): the mass that each source should give at `f`."""
         ...
 
-    def stiffness(self, f: NDArray) -> NDArray:
+    def stiffness(self, f: FloatArray) -> FloatArray:
         """Return the diagonal of −∇²A(f)."""
         ...
 
-    def gauge(self, f: NDArray) -> NDArray:
+    def gauge(self, f: FloatArray) -> FloatArray:
         """Return the representative of `f` among the potentials that give the same plan."""
         ...
 
-    def lift(self, f: NDArray, rise: float) -> NDArray:
+    def lift(self, f: FloatArray, rise: float) -> FloatArray:
         """Return what `f` becomes where ε is larger by `rise`; 0 lifted by ε is a cold start."""
         ...
 
@@ -44,29 +44,29 @@ class Rows:
     A source of weight 0 takes no part; its potential is −∞.
     """
 
-    def __init__(self, weights: NDArray) -> None:
+    def __init__(self, weights: FloatArray) -> None:
         self.weights = weights
         self._part = weights > 0
         self._log_weights = np.log(np.where(self._part, weights, 1.0))
 
-    def value(self, f: NDArray) -> float:
+    def value(self, f: FloatArray) -> float:
         """Return Σ a_i f_i."""
         return float(self.weights[self._part] @ f[self._part])
 
-    def due(self, f: NDArray) -> NDArray:  # noqa: ARG002 - the rule's shape
+    def due(self, f: FloatArray) -> FloatArray:  # noqa: ARG002 - the rule's shape
         """Return a."""
         return self.weights
 
-    def stiffness(self, f: NDArray) -> NDArray:
+    def stiffness(self, f: FloatArray) -> FloatArray:
         """Return 0: A is linear."""
         return np.zeros_like(f)
 
-    def gauge(self, f: NDArray) -> NDArray:
+    def gauge(self, f: FloatArray) -> FloatArray:
         """Shift `f` to a weighted mean of 0, but for what is rounding itself."""
         mean = self.value(f)
         size = float(self.weights[self._part] @ np.abs(f[self._part]))
         return f if abs(mean) <= _ROUNDING * size else f - mean
 
-    def lift(self, f: NDArray, rise: float) -> NDArray:
+    def lift(self, f: FloatArray, rise: float) -> FloatArray:
         """Return f + rise log a: the shares are a themselves where ε outweighs every cost."""
         return np.asarray(f + rise * self._log_weights)

@@ -9,8 +9,7 @@ import numpy as np
 from otprop.transport.linear import conjugate_gradients, solve_laplacian
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from otprop.transport.blocks import FloatArray
     from otprop.transport.problem import Point, Problem
 
 # Annealing: from an ε at which the first error is moderate down to the one asked for, each rung
@@ -27,11 +26,11 @@ _STARVED = 1e-2
 
 _DAMPING = 1e-3
 _CG_SLACK = 0.1
-# Conjugate gradients that take longer than this cost more than the direct solution, which needs
-# a matrix of this many rows at the most (128 MB).
-_CG_STEPS_BEFORE_DIRECT = 50
-_LARGEST_GRAPH = 4096
 _CG_STEPS = 500
+# The system is solved directly when conjugate gradients take longer than that would. It needs a
+# matrix of this many rows at the most, and part of it once more: 128 to 256 MB.
+_LARGEST_GRAPH = 4096
+_FEWEST_CG_STEPS = 50
 
 _STEEP = 0.5
 _SUFFICIENT_RISE = 1e-4
@@ -43,7 +42,7 @@ _STALL = 40
 
 
 def newton(
-    problem: Problem, f: NDArray, epsilon: float, tol: float, max_iter: int
+    problem: Problem, f: FloatArray, epsilon: float, tol: float, max_iter: int
 ) -> tuple[Point, int]:
     """Maximise the semi-dual from `f`; return the best point, at `epsilon`, and the steps taken."""
     point = _climb(problem, problem.start(f, epsilon))
@@ -87,7 +86,7 @@ def _solve_rung(problem: Problem, point: Point, tol: float, max_iter: int) -> tu
             f = problem.sinkhorn_step(point, starved)
             better: Point | None = problem.at(f, point.epsilon, point.error)
         else:
-            better = _line_search(problem, point, _direction(problem, point, tol), tol)
+            better = _line_search(problem, point, _direction(problem, point, tol))
         if better is None or since == _STALL:
             return best, step
         point = better
@@ -97,7 +96,7 @@ def _solve_rung(problem: Problem, point: Point, tol: float, max_iter: int) -> tu
     return best, max_iter
 
 
-def _direction(problem: Problem, point: Point, tol: float) -> NDArray:
+def _direction(problem: Problem, point: Point, tol: float) -> FloatArray:
     """Solve −∇²F x = ∇F, both sides times ε, and shorten what is long.
 
     The curvature is a graph's Laplacian, so any increasing function of its solution is a direction
@@ -107,7 +106,7 @@ def _direction(problem: Problem, point: Point, tol: float) -> NDArray:
     due = problem.rule.due(point.f)
     scale = min(1.0, point.error)
     # Sources of weight 0 have no curvature at all.
-    damping = _DAMPING * scale * np.maximum(due, np.finfo(float).tiny)
+    damping = np.maximum(_DAMPING * scale * due, np.finfo(float).tiny)
     excess = point.epsilon * problem.rule.stiffness(point.f) + damping
     gradient = due - point.mass
     direct = problem.sweep.sparse and len(gradient) <= _LARGEST_GRAPH
@@ -116,15 +115,20 @@ def _direction(problem: Problem, point: Point, tol: float) -> NDArray:
         point.mass + excess,
         gradient,
         accuracy=max(min(_CG_SLACK, scale), _CG_SLACK * tol / point.error),
-        max_iter=_CG_STEPS_BEFORE_DIRECT if direct else _CG_STEPS,
+        max_iter=_cg_steps(len(gradient)) if direct else _CG_STEPS,
     )
     if direct and not accurate:
         x = solve_laplacian(problem.sweep.joined(), excess, gradient)
-    return point.epsilon * np.arcsinh(x)
+    return np.asarray(point.epsilon * np.arcsinh(x))
 
 
-def _line_search(problem: Problem, point: Point, x: NDArray, tol: float) -> Point | None:
-    """Double the step while the slope stays steep, or halve it until it helps; None if it never does."""
+def _cg_steps(sources: int) -> int:
+    """Return how many steps of conjugate gradients about match the direct solution in time."""
+    return max(_FEWEST_CG_STEPS, int(_CG_STEPS * (sources / _LARGEST_GRAPH) ** 2))
+
+
+def _line_search(problem: Problem, point: Point, x: FloatArray) -> Point | None:
+    """Double the step while the slope stays steep, or halve it until it helps, if it ever does."""
 
     def at(length: float) -> tuple[Point, float]:
         there = problem.at(point.f + length * x, point.epsilon, point.error)

@@ -9,6 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from otprop.transport.blocks import FloatArray
     from otprop.transport.marginals import MarginalRule
     from otprop.transport.sweep import Sweep
 
@@ -21,10 +22,10 @@ _UNDERFLOWN = 1e-6
 class Point(NamedTuple):
     """Potentials with the value, the mass that the sources give, and the L1 error there."""
 
-    f: NDArray
+    f: FloatArray
     epsilon: float
     value: float
-    mass: NDArray
+    mass: FloatArray
     error: float
 
 
@@ -35,7 +36,7 @@ class Problem:
         self.sweep = sweep
         self.rule = rule
 
-    def at(self, f: NDArray, epsilon: float, expected_error: float = 1.0) -> Point:
+    def at(self, f: FloatArray, epsilon: float, expected_error: float = 1.0) -> Point:
         """Evaluate at `f`, keeping the shares that matter for an error as small as expected.
 
         The shift of `f` is part of the evaluation: it rounds, and the error reported is that of
@@ -47,7 +48,7 @@ class Problem:
         error = float(np.abs(self.rule.due(f) - mass).sum())
         return Point(f, epsilon, self.rule.value(f) + value, mass, error)
 
-    def start(self, f: NDArray, epsilon: float) -> Point:
+    def start(self, f: FloatArray, epsilon: float) -> Point:
         """Evaluate at `f`, or where a cold start would be if its value is higher."""
         cold = self.rule.lift(np.where(np.isfinite(f), 0.0, f), epsilon)
         if np.array_equal(f, cold):
@@ -57,7 +58,7 @@ class Problem:
         point = self.at(cold, epsilon)
         return self.at(f, epsilon) if warm.value > point.value else point
 
-    def sinkhorn_step(self, point: Point, chosen: NDArray) -> NDArray:
+    def sinkhorn_step(self, point: Point, chosen: NDArray[np.bool_]) -> FloatArray:
         """Return f + ε log(due / mass) for the sources chosen (Algorithm 1, both lines at once).
 
         The step never lowers the value, whichever sources are chosen.

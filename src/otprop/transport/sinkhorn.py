@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from otprop.transport.blocks import FloatArray
     from otprop.transport.problem import Point, Problem
 
 
 def sinkhorn(
-    problem: Problem, f: NDArray, epsilon: float, tol: float, max_iter: int
+    problem: Problem, f: FloatArray, epsilon: float, tol: float, max_iter: int
 ) -> tuple[Point, int]:
     """Repeat f ← f + ε log(a / r(f)); return the last point and the number of steps.
 

@@ -77,7 +77,16 @@ def solve(
     start = None if warm_start is None else _check_warm_start(warm_start, sources)
     with Workers() as workers:
         sweep = Sweep(ArrayCosts(matrix), received, workers)
-        return solve_sweep(sweep, Rows(weights), received, epsilon, tol, solver, max_iter, start)
+        return solve_sweep(
+            sweep,
+            Rows(weights),
+            received,
+            epsilon,
+            tol=tol,
+            solver=solver,
+            max_iter=max_iter,
+            warm_start=start,
+        )
 
 
 def solve_sweep(
@@ -85,10 +94,11 @@ def solve_sweep(
     rule: Rows,
     target_weights: NDArray,
     epsilon: float,
-    tol: float = 1e-6,
-    solver: SolverName = "newton",
-    max_iter: int | None = None,
-    warm_start: NDArray | None = None,
+    *,
+    tol: float,
+    solver: SolverName,
+    max_iter: int | None,
+    warm_start: NDArray | None,
 ) -> TransportResult:
     """Solve for a sweep that the caller has built, wherever its costs are."""
     _check_numbers(epsilon, tol, solver, max_iter)
@@ -113,7 +123,7 @@ def solve_sweep(
 
 def _check_cost(cost: ArrayLike) -> FloatArray:
     matrix = np.asarray(cost)
-    if matrix.ndim != 2:
+    if matrix.ndim != 2:  # noqa: PLR2004 - a matrix has two
         raise ValueError(
             f"cost must be a matrix with one row a target and one column a source; "
             f"got {matrix.ndim} dimension(s)."

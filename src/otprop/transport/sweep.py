@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from otprop.transport import kernels
+from otprop.transport import elimination, kernels
 from otprop.transport.blocks import block_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from otprop.transport.blocks import CostBlocks, FloatArray
+    from otprop.transport.blocks import CostBlocks, FloatArray, IntArray
     from otprop.transport.workers import Workers
 
 # Below this density a block's shares are kept as a list of entries, which then is also the smaller
@@ -28,14 +28,14 @@ class Evaluation(NamedTuple):
     """The targets' part of the semi-dual at f."""
 
     value: float  # Σ_j b_j g_j(f)
-    mass: NDArray  # r_i = Σ_j b_j P_ji
+    mass: FloatArray  # r_i = Σ_j b_j P_ji
 
 
 class _SparseShares(NamedTuple):
     """The shares of a block's targets above a threshold."""
 
-    starts: NDArray
-    indices: NDArray
+    starts: IntArray
+    indices: NDArray[np.int32]
     values: FloatArray
 
     @property
@@ -55,7 +55,7 @@ class Sweep:
     def __init__(
         self,
         costs: CostBlocks,
-        target_weights: NDArray,
+        target_weights: FloatArray,
         workers: Workers,
         memory: float = float("inf"),
     ) -> None:
@@ -72,9 +72,9 @@ class Sweep:
         self._blocks = -(-targets // self._size)
         self._kept: list[FloatArray | _SparseShares | None] = [None] * self._blocks
         self._scratch = threading.local()
-        self._at: tuple[NDArray, float, float] | None = None
+        self._at: tuple[FloatArray, float, float] = np.zeros(sources), 1.0, 0.0
 
-    def evaluate(self, f: NDArray, epsilon: float, keep_above: float) -> Evaluation:
+    def evaluate(self, f: FloatArray, epsilon: float, keep_above: float) -> Evaluation:
         """Return value and mass at `f`; remember the shares above `keep_above`."""
         self._at = f, epsilon, keep_above
         values = np.zeros(self._blocks)
@@ -92,7 +92,7 @@ class Sweep:
         self.count += 1
         return Evaluation(-float(values.sum()), mass.sum(axis=0))
 
-    def spread(self, v: NDArray) -> NDArray:
+    def spread(self, v: FloatArray) -> FloatArray:
         """Return Σ_j b_j P_j (P_j · v), with the shares of the last evaluation."""
         out = np.zeros((self._blocks, self.costs.shape[1]))
 
@@ -108,7 +108,7 @@ class Sweep:
         self.count += 1
         return np.asarray(out.sum(axis=0))
 
-    def joined(self) -> NDArray:
+    def joined(self) -> FloatArray:
         """Return Σ_j b_j P_j P_jᵀ, with the shares of the last evaluation, if they are sparse.
 
         One block at a time; each stripe of rows is a task of its own, so that no two add to one
@@ -116,17 +116,18 @@ class Sweep:
         """
         sources = self.costs.shape[1]
         graph = np.zeros((sources, sources))
-        edges = np.linspace(0, sources, _STRIPES + 1).astype(int)
+        edges = np.linspace(0, sources, _STRIPES + 1).astype(np.intp)
         for block in range(self._blocks):
-            form = self._found(block)
-            assert isinstance(form, _SparseShares), "the shares are not sparse"
+            form = cast("_SparseShares", self._found(block))
             self._join(form, self._weights[self._span(block)], edges, graph)
         self.count += 1
         return graph
 
-    def _join(self, form: _SparseShares, weights: NDArray, edges: NDArray, graph: NDArray) -> None:
+    def _join(
+        self, form: _SparseShares, weights: FloatArray, edges: IntArray, graph: FloatArray
+    ) -> None:
         def task(stripe: int) -> None:
-            kernels.join_sources(*form, weights, edges[stripe], edges[stripe + 1], graph)
+            elimination.join_sources(*form, weights, edges[stripe], edges[stripe + 1], graph)
 
         self._workers.run(task, len(edges) - 1)
 
@@ -143,7 +144,7 @@ class Sweep:
         self.count += 1
         return float(ranges.max())
 
-    def log_mass(self, f: NDArray, epsilon: float, sources: NDArray) -> NDArray:
+    def log_mass(self, f: FloatArray, epsilon: float, sources: IntArray) -> FloatArray:
         """Return log r of some sources, free of underflow."""
         top = np.full((self._blocks, len(sources)), -np.inf)
         scaled = np.zeros_like(top)
@@ -163,9 +164,8 @@ class Sweep:
     def _span(self, block: int) -> slice:
         return slice(block * self._size, min((block + 1) * self._size, self.costs.shape[0]))
 
-    def _shares(self, block: int, mass: NDArray) -> tuple[FloatArray, float, int]:
+    def _shares(self, block: int, mass: FloatArray) -> tuple[FloatArray, float, int]:
         """Compute a block's shares into the block's own array or the thread's scratch."""
-        assert self._at is not None, "evaluate comes first"
         f, epsilon, threshold = self._at
         span = self._span(block)
         cost, rows = self.costs.read(span.start, span.stop)
@@ -191,7 +191,6 @@ class Sweep:
         """Return the shares above the threshold as a list if they are few, else all of them."""
         if count > _SPARSE_DENSITY * shares.size:
             return shares
-        assert self._at is not None, "evaluate comes first"
         sparse = _SparseShares(
             np.empty(len(shares) + 1, np.intp),
             np.empty(count, np.int32),

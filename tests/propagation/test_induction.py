@@ -1,0 +1,98 @@
+"""Algorithm 3: why new rows are led through the rounds and not transported anew."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from otprop import OTPropagation
+from otprop.transport import solve
+from tests import oracles, tables
+
+
+def uneven():
+    """Two classes far apart; nine rows of class 1 to three of class 0."""
+    X = np.concatenate([np.zeros(4), np.full(12, 10.0)])[:, None]
+    X += np.random.default_rng(0).normal(scale=0.1, size=X.shape)
+    y = np.array([0, 0, 0, -1] + [1] * 9 + [-1] * 3)
+    return X, y
+
+
+def vote(cost, f, epsilon, labels, classes):
+    return tables.by_class(oracles.shares(cost, f, epsilon), labels, classes)
+
+
+def test_a_new_transport_problem_for_one_row_is_the_majority_vote_whatever_the_distances():
+    X, y = uneven()
+    known, labels = X[y >= 0], y[y >= 0]
+    for row in ([0.0], [5.0], [10.0]):
+        cost = tables.squared(np.array([row]), known)
+        solved = solve(cost, epsilon=0.5)
+        np.testing.assert_allclose(solved.shares(cost), 1 / 12, atol=1e-12)
+        assert tables.by_class(solved.shares(cost), labels, [0, 1]).argmax() == 1
+
+
+def test_replay_looks_at_the_distances():
+    X, y = uneven()
+    model = OTPropagation(epsilon=0.5).fit(X, y)
+    np.testing.assert_array_equal(model.predict([[0.0], [10.0]]), [0, 1])
+    assert model.predict_certainty([[0.0], [10.0]]).min() > 0.9
+    assert model.predict_proba([[0.0]])[0, 0] > 0.9
+
+
+def test_a_row_that_no_round_accepts_is_decided_by_the_vote_of_all_rows():
+    """Eq. 27 with w = exp(−cost/ε) over given and inferred rows."""
+    X = np.array([[-1.1], [-1.0], [-1.05], [1.0], [1.1], [1.05]])
+    model = OTPropagation(epsilon=1.0, alpha=0.5).fit(X, [0, 0, -1, 1, 1, -1])
+    assert [done.lowered for done in model.trace_] == [False]
+    middle = [[0.1]]
+    assert model.explain(middle).round == 0
+    cost = tables.squared(middle, X)
+    expected = vote(cost, np.zeros(6), 1.0, model.transduction_, model.classes_)
+    np.testing.assert_allclose(model.predict_proba(middle), expected, atol=1e-12)
+
+
+def test_with_nothing_unlabelled_every_row_is_decided_by_the_vote():
+    X, true, _ = tables.blobs(60, 2, 3, seed=1)
+    model = OTPropagation(epsilon=0.2).fit(X, true)
+    assert model.trace_ == []
+    new = X[:20] + 0.01
+    expected = vote(tables.squared(new, X), np.zeros(60), 0.2, true, model.classes_)
+    np.testing.assert_allclose(model.predict_proba(new), expected, atol=1e-12)
+    assert (model.explain(new).round == 0).all()
+
+
+@given(table=tables.generic(), seed=st.integers(0, 99), alpha=st.sampled_from([0.0, 0.3, 0.8, 1.0]))
+def test_new_rows_take_the_first_round_that_accepts_them(table, seed, alpha):
+    X, y = table
+    model = OTPropagation(epsilon=4.0, alpha=alpha).fit(X, y)
+    new = np.random.default_rng(seed).normal(scale=3, size=(10, X.shape[1]))
+    found, scores = model.predict_proba(new), model.predict_certainty(new)
+    order = model._fitted.source_rows
+    labels = model.transduction_[order]
+    waiting = np.ones(10, bool)
+    rounds = zip(model._fitted.replay.potentials, model.trace_, strict=True)
+    for f, done in [*rounds, (np.zeros(len(X)), None)]:
+        U = vote(tables.squared(new, X[order[: len(f)]]), f, 4.0, labels[: len(f)], model.classes_)
+        s = tables.certainty(U)
+        assume(done is None or (np.abs(s - done.alpha) > 1e-9).all())
+        leaves = waiting & (True if done is None else s > done.alpha)
+        np.testing.assert_allclose(found[leaves], U[leaves], atol=1e-11)
+        np.testing.assert_allclose(scores[leaves], s[leaves], atol=1e-11)
+        waiting &= ~leaves
+    np.testing.assert_array_equal(model.predict(new), model.classes_[found.argmax(axis=1)])
+
+
+def test_a_new_row_equal_to_a_target_takes_its_label_at_a_lowered_alpha():
+    X, _, y = tables.blobs(40, 2, 3, seed=5)
+    model = OTPropagation(epsilon=2.0, alpha=1.0).fit(X, y)
+    assert all(done.lowered for done in model.trace_)
+    told = model.explain(X[y < 0])
+    np.testing.assert_array_equal(told.round, model.round_[y < 0])
+
+
+@pytest.mark.parametrize("scale", [1e6, 1e100])
+def test_a_row_beyond_all_others_still_gets_a_distribution(scale):
+    X, _, y = tables.blobs(40, 2, 3, seed=5)
+    found = OTPropagation(epsilon=0.5).fit(X, y).predict_proba([[scale, scale]])
+    assert found.sum() == pytest.approx(1.0)
