@@ -26,6 +26,8 @@ RESULTS = ROOT / "benchmarks" / "results"
 DOCS = ROOT / "docs" / "benchmarks"
 
 LABELLED = 0.15
+# Cores busy with other work above which times are not to be relied on.
+QUIET = 0.1
 _MNIST_TRAINING = 60_000
 
 T = TypeVar("T")
@@ -83,6 +85,34 @@ def timed(
     return result, statistics.median(seconds), len(seconds)
 
 
+class OtherWork:
+    """A meter of the processor time that other processes take, where the system tells it.
+
+    Threads that wait for one another, as regot's do, slow down many times over when one of them
+    has lost its core to another process, so a run beside other work says nothing.
+    """
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+        self._others = self._seconds()
+
+    def cores(self) -> float:
+        """Return how many cores were busy with other work, on average, since the start."""
+        return max(0.0, (self._seconds() - self._others) / (time.perf_counter() - self._start))
+
+    @staticmethod
+    def _seconds() -> float:
+        stat = Path("/proc/stat")
+        if not stat.is_file():
+            return math.nan
+        user, nice, system, _, _, irq, softirq, steal = map(
+            int, stat.read_text(encoding="ascii").split(maxsplit=9)[1:9]
+        )
+        busy = (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+        own = os.times()
+        return busy - own.user - own.system - own.children_user - own.children_system
+
+
 def usable_cores() -> int:
     """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -131,6 +161,14 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
     rules = ["-" * w if c == 0 else "-" * (w - 1) + ":" for c, w in enumerate(widths)]
     return "\n".join([line(cells[0]), line(rules), *map(line, cells[1:])])
+
+
+def disturbance(cores: float) -> str:
+    """Say how much other work there was during a benchmark, and what follows from it."""
+    if math.isnan(cores):
+        return "Whether the machine did other work meanwhile could not be told."
+    said = f"Other processes kept {cores:.2f} cores busy meanwhile"
+    return f"{said}." if cores <= QUIET else f"**{said}: these times are not to be relied on.**"
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import softmax
 from sklearn.preprocessing import StandardScaler
 
-from otprop import OTPropagation
+from otprop import OTPropagation, selection
 from otprop.propagation import certainty
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 SETS = ("iris", "wine", "heart", "ionosphere", "dermatology", "wdbc")
 ALPHA = 0.9
 SEEDS = 10
-# Candidates, as otprop.selection has them: powers of two times the median cost between a labelled
+# Candidates: powers of two times the median cost between a labelled
 # row and the nearest other.
-EXPONENTS = np.arange(3, -9, -1)
+EXPONENTS = np.array(selection.EXPONENTS)
 
 IN_USE = "in use"
 BEST = "best"

@@ -246,13 +246,17 @@ def main() -> None:
         print(json.dumps(measure(options.child, options.rows, only_warm_up=options.only_warm_up)))
         return
     about = common.machine(("numpy", "scipy", "numba", "scikit-learn", "otprop"))
+    others = common.OtherWork()
     results = compare(options.rows, options.repeats)
+    disturbance = common.disturbance(others.cores())
     judged = verdicts(results["median"])
     lines = [
         f"* {'met' if v['met'] else '**not met**'}: {v['target']}: {v['found']}" for v in judged
     ]
     said = explanation(options.rows, results["first use"], results["median"]["LabelSpreading"])
-    body = "\n\n".join([table(results["median"]), said, "## Targets", "\n".join(lines)])
+    body = "\n\n".join(
+        [table(results["median"]), disturbance, said, "## Targets", "\n".join(lines)]
+    )
     print("\n" + body)
     if options.rows == ROWS:
         common.write("fit", "Fitting", body, results | {"targets": judged}, about)

@@ -293,11 +293,13 @@ def at_equal_error(case: Case, ours: Row, best: Rung, seconds: float) -> dict[st
 
 def rows_of(case: Case, limits: Limits) -> Iterator[Row]:
     """Run every method on a case."""
-    ours = list(otprop_rows(case, limits))
-    yield from ours
+    rows: dict[str, Row] = {}
+    for row in otprop_rows(case, limits):
+        rows[row.method] = row
+        yield row
     yield pot_row(case, limits)
     for peer in PEERS:
-        yield regot_row(case, peer, limits, next(row for row in ours if row.method == OURS))
+        yield regot_row(case, peer, limits, rows[OURS])
 
 
 def table(rows: list[Row]) -> str:
@@ -384,7 +386,8 @@ Every solver gets the same cost matrix, in single precision; solvers in double p
 values converted. The cost's computation is not timed, nor compilation (a warm-up comes before).
 
 * *seconds*: median of the repeats. otprop uses all cores unless the line says otherwise, POT the
-  threads of NumPy's matrix products, regot one thread.
+  threads of NumPy's matrix products, regot its own: one in `sinkhorn_splr`, all cores in parts of
+  `sinkhorn_ssns`.
 * *L1 error*: of the sources' marginal of the column-normalised plan, computed for all methods by
   one function in double precision. *converged*: it is at most {TOL:g}.
 * *steps*: of the method. *sweeps*: passes over the costs or the shares kept from them.
@@ -408,17 +411,22 @@ def main() -> None:
     limits = Limits(options.repeats, options.budget, options.cap)
     warnings.filterwarnings("ignore", module="ot")
     rows: list[Row] = []
+    whole = common.OtherWork()
     for case in cases(quick=options.quick):
+        others = common.OtherWork()
         for row in rows_of(case, limits):
+            row.details["cores busy with other work"] = others.cores()
+            others = common.OtherWork()
             rows.append(row)
             print(
                 f"{row.case}: {row.method}: {number(row.seconds)} s to {row.error:.1e} "
                 f"in {row.steps} steps",
                 flush=True,
             )
+    disturbance = common.disturbance(whole.cores())
     judged = verdicts(rows)
     lines = [f"* {'met' if v.met else '**not met**'}: {v.target}: {v.found}" for v in judged]
-    body = "\n\n".join([table(rows), explanation(), "## Targets", "\n".join(lines)])
+    body = "\n\n".join([table(rows), disturbance, explanation(), "## Targets", "\n".join(lines)])
     print("\n" + body)
     if not options.quick:
         results = {

@@ -67,10 +67,12 @@ def contents(path):
 
 
 def refusal(path):
-    """Return what `read` says of a file it refuses; that it names the file is checked here."""
-    with pytest.raises(ModelFileError, match=re.escape(repr(str(path)))) as caught:
+    """Return what `read` says of a file it refuses, after the file's name, which must be there."""
+    with pytest.raises(ModelFileError) as caught:
         read(path)
-    return str(caught.value)
+    start = f"Cannot load {str(path)!r}: "
+    assert str(caught.value).startswith(start)
+    return str(caught.value).removeprefix(start)
 
 
 @pytest.fixture
@@ -132,6 +134,7 @@ class TestRoundTrip:
         with zipfile.ZipFile(saved) as archive:
             assert archive.testzip() is None
             assert archive.namelist() == ["header.json", "weights.npy", "classes_.npy"]
+            assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
             assert {info.external_attr >> 16 for info in archive.infolist()} == {0o644}
             header = json.loads(archive.read("header.json"))
             entry = header["arrays"]["weights"]
@@ -319,20 +322,22 @@ class TestHostileFiles:
         assert not (tmp_path / "boom").exists()
 
     @pytest.mark.parametrize(
-        ("shape", "listed"),
+        ("shape", "size"),
         [
-            ("(9223372036854775807,)", [2**63 - 1]),
-            ("(1152921504606846976, 16)", [2**60, 16]),  # 2**67 bytes, 0 in 64 bits
-            ("(-1, -2)", [-1, -2]),
-            ("(1,)", [1]),  # fewer than there are
-            ("(0, 10**30)", [0, 10**30]),
-            ("(0, 1000000000000000000000000000000)", [0, 10**30]),
+            ((2**63 - 1,), 16),
+            ((2**60, 16), 0),  # 2**67 bytes, which are 0 in 64 bits
+            ((-1, -2), 16),
+            ((1,), 16),  # fewer than there are
+            ((0, -1), 0),
+            ((0, 2**63), 0),
+            ((0, 10**30), 0),
+            ((0, 2**62, 2**62), 0),
         ],
+        ids=str,
     )
-    def test_no_shape_is_believed_that_the_bytes_do_not_bear_out(self, saved, shape, listed):
-        forge_array(
-            saved, npy_bytes(npy_header("'<f8'", shape), bytes(16)), dtype="<f8", shape=listed
-        )
+    def test_no_shape_is_believed_that_the_bytes_do_not_bear_out(self, saved, shape, size):
+        data = npy_bytes(npy_header(shape=shape), bytes(size))
+        forge_array(saved, data, dtype="<f8", shape=list(shape))
         refusal(saved)
 
     @pytest.mark.parametrize("descr", ["'<U0'", "'|S8'", "'<c16'", "'|V8'", "[('a', '<f8')]", "3"])
@@ -371,7 +376,7 @@ class TestHostileFiles:
         out = io.BytesIO()
         npy.write_array(out, ARRAYS["weights"], version=(2, 0))
         forge_array(saved, out.getvalue())
-        refusal(saved)
+        assert "another format" in refusal(saved)
 
     @pytest.mark.parametrize(
         ("field", "value"),
@@ -396,7 +401,7 @@ class TestHostileFiles:
         zeros = npy_bytes(npy_header(shape="(1250000,)"), bytes(10**7))
         forge(saved, members={"weights.npy": zeros}, compression=zipfile.ZIP_DEFLATED)
         assert saved.stat().st_size < 10**5
-        assert "compressed" in refusal(saved)
+        assert "is compressed" in refusal(saved)
 
     def test_no_more_is_read_than_the_file_has(self, saved):
         whole = bytearray(saved.read_bytes())

@@ -15,7 +15,7 @@ import os
 import re
 import secrets
 import shutil
-import struct
+import sys
 import tokenize
 import zipfile
 from contextlib import contextmanager, suppress
@@ -42,7 +42,7 @@ _NAME = re.compile(r"[A-Za-z0-9_]+")
 _FOREIGN = "it is not a model saved by otprop. Give the path of a file written by model.save(path)."
 _DAMAGED = "it is incomplete or was altered. Copy it again from where it was saved."
 # What zipfile, json and numpy raise over bytes that are not as they should be.
-_ZIP_ERRORS = (zipfile.BadZipFile, struct.error, EOFError, OverflowError, OSError)
+_ZIP_ERRORS = (zipfile.BadZipFile, EOFError, OSError)
 _TEXT_ERRORS = (ValueError, TypeError, SyntaxError, tokenize.TokenError, RuntimeError)
 
 
@@ -278,8 +278,9 @@ def _read_array(
         shape, dtype = _npy_header(member)
         _require(_is_plain(dtype), f"its array {name!r} is of the unsafe dtype {dtype}")
         # numpy allocates what the .npy header claims, so it must claim what is there.
+        possible = all(0 <= length <= sys.maxsize for length in shape)
         size = member.tell() + math.prod(shape) * dtype.itemsize
-        same = size == digest.size and entry == digest.entry(name, dtype, shape)
+        same = possible and size == digest.size and entry == digest.entry(name, dtype, shape)
         _require(same, f"its array {name!r} is not the one that was saved")
         member.seek(0)
         return npy.read_array(member, allow_pickle=False)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from otprop.transport import Workers
 
 # Candidates: powers of two times the median cost between a labelled row and the nearest other.
-_EXPONENTS = range(3, -9, -1)
+EXPONENTS = range(3, -6, -1)
 
 
 class Labelled(NamedTuple):
@@ -42,9 +42,8 @@ def choose_epsilon(
     The others vote on its class with weights exp(−cost/ε), as sources do before any of them has a
     price (f = 0). The ε is chosen at which the most rows would be accepted rightly: certain beyond
     α and right counts 1, certain and wrong −1/(K−1), so that guessing is worth nothing. Among
-    equals the one decides that gives the rows' own classes the larger shares. A mere likelihood
-    would choose larger ε, at which few targets are certain and the rounds stall
-    (benchmarks/epsilon.py).
+    equals Brier's score decides. Alone, such a score of calibration would choose larger ε, at which
+    few targets are certain and the rounds stall (benchmarks/epsilon.py).
 
     `geometry` must have exactly the labelled rows as its sources, in their order. Where every
     class has a single label nothing can be left out: then ε is the median cost to the nearest
@@ -55,10 +54,10 @@ def choose_epsilon(
     judged = np.flatnonzero(counts[labelled.labels] > 1)
     if len(judged) == 0:
         return EpsilonChoice(scale, validated=False)
-    candidates = scale * 2.0 ** np.array(_EXPONENTS)
-    gain, share = leave_one_out(geometry, labelled, judged, candidates, alpha, workers)
+    candidates = scale * 2.0 ** np.array(EXPONENTS)
+    gain, loss = leave_one_out(geometry, labelled, judged, candidates, alpha, workers)
     # Rounded, so that the order in which equal gains were added up does not decide.
-    best = np.lexsort((share.mean(axis=0), gain.mean(axis=0).round(9)))[-1]
+    best = np.lexsort((-loss.mean(axis=0), gain.mean(axis=0).round(9)))[-1]
     return EpsilonChoice(float(candidates[best]), validated=True)
 
 
@@ -70,10 +69,10 @@ def leave_one_out(  # noqa: PLR0917 - arrays first, as in the compiled loops
     alpha: float,
     workers: Workers,
 ) -> tuple[DoubleArray, DoubleArray]:
-    """Return each judged row's gain and its own class's share, one column a candidate ε."""
+    """Return each judged row's gain and Brier's score of its vote, one column a candidate ε."""
     given, labels, classes = labelled
     gain = np.zeros((len(judged), len(candidates)))
-    share = np.full_like(gain, 1.0 / classes)
+    loss = np.full_like(gain, 1.0 - 1.0 / classes)  # of a uniform vote
     size = block_rows(len(given))
     f = np.zeros(len(given))
 
@@ -88,10 +87,10 @@ def leave_one_out(  # noqa: PLR0917 - arrays first, as in the compiled loops
             accepted = certainty(votes) > alpha
             right = np.where(votes.argmax(axis=1) == own, 1.0, -1.0 / (classes - 1))
             gain[span.start + able, c] = np.where(accepted, right, 0.0)
-            share[span.start + able, c] = votes[np.arange(len(able)), own]
+            loss[span.start + able, c] = ((votes - np.eye(classes)[own]) ** 2).sum(axis=1)
 
     workers.run(task, -(-len(judged) // size))
-    return gain, share
+    return gain, loss
 
 
 def _nearest(geometry: Geometry, given: IntArray, workers: Workers) -> float:

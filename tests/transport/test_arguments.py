@@ -72,7 +72,10 @@ def test_arguments_that_are_refused(argument, value, message):
 
 def test_solve_sweep_checks_the_numbers_too():
     with Workers(1) as workers, pytest.raises(ValueError, match="epsilon must be a positive"):
-        solve_sweep(Sweep(ArrayCosts(COST), B, workers), Rows(A), B, 0.0)
+        solve_sweep(
+            Sweep(ArrayCosts(COST), B, workers), Rows(A), B, 0.0,
+            tol=1e-6, solver="newton", max_iter=None, warm_start=None,
+        )  # fmt: skip
 
 
 WRITTEN = np.random.default_rng(1).integers(0, 9, (8, 5))

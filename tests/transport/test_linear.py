@@ -10,41 +10,64 @@ def positive_definite(size, spread, seed=0):
     return (q * np.logspace(0, spread, size)) @ q.T, rng.standard_normal(size)
 
 
+def counted(matrix, diagonal):
+    """What is taken from the diagonal, and how often it was asked for."""
+    calls = []
+
+    def spread(v):
+        calls.append(v)
+        return diagonal * v - matrix @ v
+
+    return spread, calls
+
+
 @pytest.mark.parametrize("size", [1, 2, 10, 50])
-@pytest.mark.parametrize("spread", [0.0, 2.0])
-def test_conjugate_gradients_are_a_solution(size, spread):
-    matrix, right = positive_definite(size, spread)
-    before = right.copy()
-    x, worked = conjugate_gradients(lambda v: matrix @ v, np.diag(matrix), right, 1e-12, 500)
+@pytest.mark.parametrize("condition", [0.0, 2.0])
+def test_conjugate_gradients_are_a_solution(size, condition):
+    matrix, right = positive_definite(size, condition)
+    diagonal, before = np.diag(matrix).copy(), right.copy()
+    spread, _ = counted(matrix, diagonal)
+    x, worked = conjugate_gradients(spread, diagonal, right, 1e-12, 500)
     assert worked
     np.testing.assert_allclose(x, np.linalg.solve(matrix, right), rtol=0, atol=1e-10)
     np.testing.assert_array_equal(right, before)
 
 
 def test_conjugate_gradients_need_as_many_steps_as_there_are_eigenvalues():
-    steps = []
-    matrix = np.diag([1.0] * 5 + [3.0] * 5) + 0.0
-    x, worked = conjugate_gradients(
-        lambda v: steps.append(1) or matrix @ v, np.ones(10), np.arange(10.0), 1e-10, 500
-    )
+    matrix = np.diag([1.0] * 5 + [3.0] * 5)
+    spread, calls = counted(matrix, np.ones(10))
+    x, worked = conjugate_gradients(spread, np.ones(10), np.arange(10.0), 1e-10, 500)
     assert worked
-    assert len(steps) == 2
+    assert len(calls) == 2
     np.testing.assert_allclose(x, np.arange(10.0) / np.diag(matrix), atol=1e-12)
 
 
-def test_conjugate_gradients_are_as_accurate_as_asked_and_tell_when_stopped():
+def test_conjugate_gradients_are_as_accurate_as_asked():
     matrix, right = positive_definite(60, 3.0)
     steps = []
     for accuracy in (0.5, 1e-2, 1e-6):
-        count = []
-        x, worked = conjugate_gradients(
-            lambda v, count=count: count.append(1) or matrix @ v, np.ones(60), right, accuracy, 500
-        )
+        spread, calls = counted(matrix, np.ones(60))
+        x, worked = conjugate_gradients(spread, np.ones(60), right, accuracy, 500)
         assert worked
         assert np.linalg.norm(right - matrix @ x) <= 1.001 * accuracy * np.linalg.norm(right)
-        steps.append(len(count))
+        steps.append(len(calls))
     assert steps[0] < steps[1] < steps[2]
-    assert not conjugate_gradients(lambda v: matrix @ v, np.ones(60), right, 1e-6, 3)[1]
+
+
+def test_conjugate_gradients_tell_when_they_were_stopped():
+    matrix, right = positive_definite(60, 3.0)
+    spread, calls = counted(matrix, np.ones(60))
+    x, worked = conjugate_gradients(spread, np.ones(60), right, 1e-6, 3)
+    assert not worked
+    assert len(calls) == 3
+    assert np.isfinite(x).all()
+
+
+def test_conjugate_gradients_tell_when_the_matrix_is_not_positive():
+    spread, _ = counted(np.diag([1.0, -1.0]), np.ones(2))
+    x, worked = conjugate_gradients(spread, np.ones(2), np.array([0.1, 1.0]), 1e-6, 50)
+    assert not worked
+    np.testing.assert_array_equal(x, 0.0)
 
 
 def graph(size, density, seed=0):

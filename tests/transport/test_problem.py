@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otprop.transport import ArrayCosts, Rows, Sweep, Workers
+from otprop.transport import ArrayCosts, Rows, Sweep, Workers, solve
 from otprop.transport.problem import Problem
 from tests import oracles, strategies
 
@@ -57,3 +57,28 @@ def test_sinkhorn_s_step_is_exact_where_mass_underflows(dtype, depth):
         got, expected, rtol=1e-14, atol=1e-15 * depth + (1e-12 if dtype is np.float64 else 1e-6)
     )
     np.testing.assert_array_equal(point.f, f)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e3, 1e8, 1e300])
+def test_a_start_is_never_worse_than_a_cold_one(size):
+    rng = np.random.default_rng(0)
+    cost, a, b = rng.random((30, 4)), rng.dirichlet(np.ones(4)), rng.dirichlet(np.ones(30))
+    problem = Problem(Sweep(ArrayCosts(cost), b, Workers(1)), Rows(a))
+    cold = problem.at(0.1 * np.log(a), 0.1)
+    start = problem.start(size * np.array([1.0, -1.0, 0.5, -0.3]), 0.1)
+    assert start.value >= cold.value
+    assert np.isfinite(start.f).all()
+
+
+def test_a_good_start_is_kept_and_its_shares_are_the_ones_remembered():
+    rng = np.random.default_rng(0)
+    cost, a, b, v = rng.random((30, 4)), np.full(4, 0.25), np.full(30, 1 / 30), rng.random(4)
+    f = solve(cost, 0.1).f
+    for other in (f, f + np.array([0.1, -0.1, 0.02, -0.02]), 50 * f):
+        problem = Problem(Sweep(ArrayCosts(cost), b, Workers(1)), Rows(a))
+        start = problem.start(other, 0.1)
+        p = oracles.shares(cost, start.f, 0.1)
+        expected = ((b[:, None] * p).T @ (p @ v)).astype(float)
+        np.testing.assert_allclose(problem.sweep.spread(v), expected, rtol=0, atol=1e-3)
+    problem = Problem(Sweep(ArrayCosts(cost), b, Workers(1)), Rows(a))
+    np.testing.assert_array_equal(problem.start(f, 0.1).f, f)

@@ -82,6 +82,41 @@ def test_the_epsilons_of_these_tests_give_both_forms(workers):
     assert seen == [{"_SparseShares"}, {"_SparseShares", "ndarray"}, {"ndarray"}]
 
 
+@BOTH_PRECISIONS
+def test_joined_is_the_matrix_of_spread(dtype, workers):
+    case = Given(dtype)
+    sweep = case.sweep(workers)
+    sweep.evaluate(case.f, 2e-3, 1e-4)
+    assert sweep.sparse
+    graph = sweep.joined()
+    np.testing.assert_allclose(graph @ case.v, sweep.spread(case.v), rtol=0, atol=1e-8)
+    p = oracles.shares(case.cost, case.f, 2e-3).astype(float)
+    p[p <= 1e-4] = 0.0
+    expected = (case.b[:, None] * p).T @ p
+    np.testing.assert_allclose(graph, expected, rtol=0, atol=CLOSE[dtype])
+
+
+def test_sparse_is_said_when_every_block_is(workers):
+    case = Given()
+    sweep = case.sweep(workers)
+    assert not sweep.sparse
+    for epsilon, sparse in ((2e-3, True), (3e-2, False), (2e-3, True), (1.0, False)):
+        sweep.evaluate(case.f, epsilon, 1e-4)
+        assert sweep.sparse == sparse
+
+
+@BOTH_PRECISIONS
+def test_range_of_the_costs_is_that_within_a_target(dtype, workers):
+    case = Given(dtype)
+    case.cost[200] += 50.0
+    case.cost[300, 3] += 7.0
+    case.cost[7, 9] = np.inf
+    finite = np.where(np.isfinite(case.cost), case.cost, case.cost[:, [0]])
+    expected = np.ptp(finite, axis=1).max()
+    assert case.sweep(workers).cost_range() == pytest.approx(expected, rel=1e-6)
+    assert Sweep(ArrayCosts(np.ones((3, 1), dtype)), np.ones(3) / 3, workers).cost_range() == 0
+
+
 def test_spread_leaves_out_the_shares_below_the_threshold(workers):
     case = Given()
     sweep = case.sweep(workers)
@@ -154,7 +189,10 @@ def test_passes_are_counted(workers):
     sweep.spread(case.v)
     sweep.spread(case.v)
     sweep.log_mass(case.f, 1.0, np.array([0]))
-    assert sweep.count == 4
+    sweep.evaluate(case.f, 2e-3, 1e-4)
+    sweep.joined()
+    sweep.cost_range()
+    assert sweep.count == 7
 
 
 def run_all(case, workers, memory, epsilon):
@@ -164,7 +202,8 @@ def run_all(case, workers, memory, epsilon):
     for e in (epsilon, 1.0, epsilon, 2e-3, 0.1, epsilon):
         value, mass = sweep.evaluate(case.f, e, 1e-4)
         out += [[value], mass, sweep.spread(case.v), sweep.spread(mass)]
-        out += [sweep.log_mass(case.f, e, np.array([0, 5]))]
+        out += [sweep.log_mass(case.f, e, np.array([0, 5])), [sweep.cost_range()]]
+        out += [sweep.joined().ravel()] if sweep.sparse else []
     return np.concatenate(out)
 
 
@@ -190,7 +229,14 @@ def test_memory_and_threads_change_no_bit_of_a_solution(dtype, epsilon, solver):
         for memory in (0, 100_000, float("inf")):
             with Workers(count) as workers:
                 result = solve_sweep(
-                    case.sweep(workers, memory), Rows(case.a), case.b, epsilon, 1e-6, solver, 300
+                    case.sweep(workers, memory),
+                    Rows(case.a),
+                    case.b,
+                    epsilon,
+                    tol=1e-6,
+                    solver=solver,
+                    max_iter=300,
+                    warm_start=None,
                 )
             assert result.converged
             report = (result.value, result.marginal_error, result.n_iter, result.n_sweeps)

@@ -16,6 +16,9 @@ from numba.extending import intrinsic, overload
 # Sums may be reordered so that they vectorise: the order is fixed when the loop is compiled.
 # Infinities keep their meaning ("ninf" is left out).
 FAST = {"reassoc", "contract", "arcp", "nsz", "nnan"}
+# Not so differences: (f - cost) - top cancels exactly, in another order it would lose its digits
+# or become inf - inf.
+_IN_ORDER = FAST - {"reassoc", "arcp"}
 
 # A group of neighbouring sources is skipped as a whole when its best entry is this far (in units
 # of ε) below the row's best: less than 1e-11 (single) or 1e-17 (double) of the row's mass.
@@ -62,7 +65,7 @@ def _larger(typing_context, a, b):
 
 
 def exp2(x):  # pragma: no cover - stands in for its overload below
-    """2^x for x <= 0: a polynomial on the fraction, the exponent by its bits."""
+    """2^x for x <= 0, 0 if tiny: a polynomial on the fraction, the exponent by its bits."""
     raise NotImplementedError
 
 
@@ -71,7 +74,7 @@ def _exp2(x):
     if x == types.float32:
 
         def single(x):
-            x = _larger(x, np.float32(-126))
+            x = _larger(x, np.float32(-127))
             k = np.int32(x - np.float32(0.5))
             y = x - np.float32(k)
             p = _S0 + y * (_S1 + y * (_S2 + y * (_S3 + y * (_S4 + y * (_S5 + y * _S6)))))
@@ -80,7 +83,7 @@ def _exp2(x):
         return single
 
     def double(x):
-        x = _larger(x, -1022.0)
+        x = _larger(x, -1023.0)
         k = np.int64(x - 0.5)
         y = x - np.float64(k)
         p = _D6 + y * (_D7 + y * (_D8 + y * (_D9 + y * _D10)))
@@ -98,14 +101,20 @@ def _group_top(cost, f, lo, hi):
     return top
 
 
-@njit(fastmath=FAST)
+@njit(fastmath=_IN_ORDER)
 def _group_exp(cost, f, top, scale, out, lo, hi):
     kind = cost.dtype.type
-    total = kind(0)
     for i in range(lo, hi):
-        e = exp2(kind(f[i] - cost[i] - top) * scale)
-        out[i] = e
-        total += e
+        out[i] = exp2(kind(f[i] - cost[i] - top) * scale)
+
+
+# A loop that writes is compiled twice, and the second version, for arrays that might overlap,
+# would add up in another order. A loop that sums must therefore write nothing.
+@njit(fastmath=FAST)
+def _group_sum(out, lo, hi):
+    total = out.dtype.type(0)
+    for i in range(lo, hi):
+        total += out[i]
     return total
 
 
@@ -151,7 +160,8 @@ def _softmax(cost, f, epsilon, out, tops):
     for g in range(groups):
         lo, hi = g * group, min((g + _unsigned(1)) * group, sources)
         if tops[g] >= cut:
-            total += _group_exp(cost, f, best, scale, out, lo, hi)
+            _group_exp(cost, f, best, scale, out, lo, hi)
+            total += _group_sum(out, lo, hi)
         else:
             _group_zero(out, lo, hi)
     for g in range(groups):

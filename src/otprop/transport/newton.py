@@ -9,14 +9,17 @@ import numpy as np
 from otprop.transport.linear import conjugate_gradients, solve_laplacian
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from otprop.transport.blocks import FloatArray
     from otprop.transport.problem import Point, Problem
 
 # Annealing: from an ε at which the first error is moderate down to the one asked for, each rung
-# solved to one per cent. A start with a few sources far from everything has a small error and yet
-# a long way to go; hence a climb to a smaller one than the steps themselves would need.
+# solved to one per cent. While sources starve a moderate error is not enough: a few that lie far
+# from everything have little mass, and yet a long way to go.
 _CLIMB = 4.0
-_MODERATE_ERROR = 3e-2
+_MODERATE_ERROR = 0.5
+_MODERATE_ERROR_STARVED = 3e-2
 _ANNEAL = 3.0
 _RUNG_TOL = 1e-2
 
@@ -59,18 +62,28 @@ def newton(
 
 
 def _climb(problem: Problem, start: Point) -> Point:
-    """Find an ε, from the one asked for up, at which the error is moderate.
+    """Find an ε, from the one asked for up, at which Newton's method may start.
 
     Above the range of the costs a higher ε changes nothing, whatever the error.
     """
     point, epsilon = start, start.epsilon
-    if start.error <= _MODERATE_ERROR:
+    if _is_near(problem, start):
         return start
     highest = problem.sweep.cost_range()
-    while point.error > _MODERATE_ERROR and epsilon < highest:
+    while not _is_near(problem, point) and epsilon < highest:
         epsilon *= _CLIMB
         point = problem.at(problem.rule.lift(start.f, epsilon - start.epsilon), epsilon)
     return point
+
+
+def _is_near(problem: Problem, point: Point) -> bool:
+    """Tell whether Newton's method may start at the point."""
+    starves = bool(_starved(problem, point).any())
+    return point.error <= (_MODERATE_ERROR_STARVED if starves else _MODERATE_ERROR)
+
+
+def _starved(problem: Problem, point: Point) -> NDArray[np.bool_]:
+    return np.asarray(point.mass < _STARVED * problem.rule.due(point.f))
 
 
 def _solve_rung(problem: Problem, point: Point, tol: float, max_iter: int) -> tuple[Point, int]:
@@ -79,7 +92,7 @@ def _solve_rung(problem: Problem, point: Point, tol: float, max_iter: int) -> tu
     for step in range(max_iter):
         if point.error <= tol:
             return point, step
-        starved = point.mass < _STARVED * problem.rule.due(point.f)
+        starved = _starved(problem, point)
         # Two sources that live on the same targets would starve one another for ever.
         fed = bool(starved.any()) and not fed
         if fed:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _SHARES_KEPT = 1e-2
 # Below this part of its due a source's mass has lost digits to underflow and is found in logs.
 _UNDERFLOWN = 1e-6
+# A warm start with an error up to this is not compared with a cold one, unless a source has been
+# priced out of sight.
+_GOOD_START = 0.1
 
 
 class Point(NamedTuple):
@@ -55,6 +58,9 @@ class Problem:
             return self.at(f, epsilon)
         with np.errstate(over="ignore", invalid="ignore"):
             warm = self.at(f, epsilon)
+        fed = bool((warm.mass >= _UNDERFLOWN * self.rule.due(warm.f)).all())
+        if fed and warm.error <= _GOOD_START:
+            return warm
         point = self.at(cold, epsilon)
         return self.at(f, epsilon) if warm.value > point.value else point
 
