@@ -54,7 +54,6 @@ MODELS = {
         ),
         NEW,
     ),
-    "endless memory": lambda: (fitted(memory_limit=float("inf")), NEW),
 }
 WAYS = {
     "save": lambda model, path: (model.save(path), otprop.load(path))[1],

@@ -54,6 +54,7 @@ def model(**parameters):
         ("memory_limit", "", ValueError, "memory_limit"),
         ("memory_limit", 0, ValueError, "memory_limit"),
         ("memory_limit", np.nan, ValueError, "memory_limit"),
+        ("memory_limit", np.inf, ValueError, "memory_limit"),
         ("memory_limit", None, ValueError, "memory_limit"),
         ("memory_limit", True, ValueError, "memory_limit"),
     ],

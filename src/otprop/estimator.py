@@ -302,12 +302,14 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
     def _validated(self, X: Any, *, fitting: bool) -> Any:
         """Return X as an array or CSR matrix of the model's precision."""
         precomputed = self.geometry == "precomputed"
+        # scikit-learn knows the precision of arrays and of pandas' frames, not of others.
+        preferred = [np.float32] if validation.single_precision(X) else [np.float64, np.float32]
         X = validate_data(
             self,
             X,
             reset=fitting,
             accept_sparse=False if precomputed else "csr",
-            dtype=[np.float64, np.float32] if fitting else self._fitted.dtype,
+            dtype=preferred if fitting else self._fitted.dtype,
             order="C",
             ensure_all_finite=False,
         )

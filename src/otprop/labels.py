@@ -39,7 +39,10 @@ def _column(y: Any) -> NDArray[Any]:
             "OTPropagation requires y to be passed, but the target y is None. Pass the labels of "
             "the rows that have one, and -1, None or NaN for the others."
         )
-    column = np.asarray(y) if isinstance(y, np.ndarray) else np.asarray(y, dtype=object)
+    if not isinstance(y, np.ndarray):
+        # A column of a data frame, as a list, keeps integers beside missing entries.
+        y = np.asarray(y.to_list() if hasattr(y, "to_list") else y, dtype=object)
+    column: NDArray[Any] = y
     if column.ndim > 1 and column.shape == (len(column), 1):
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected; it is read as one label a "

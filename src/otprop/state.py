@@ -12,6 +12,17 @@ from otprop.model_file import ModelFileError
 from otprop.propagation import Replay, Round, Threshold
 
 _MISFIT = "its parts do not fit together"
+_KINDS = {
+    "label_distributions": (np.float64, 2),
+    "certainty": (np.float64, 1),
+    "round": (np.intp, 1),
+    "source_rows": (np.intp, 1),
+    "source_labels": (np.intp, 1),
+    "potentials": (np.float64, 1),
+    "potential_sizes": (np.int64, 1),
+    "alphas": (np.float64, 1),
+    "lowered": (np.bool_, 1),
+}
 
 if TYPE_CHECKING:
     import os
@@ -65,11 +76,12 @@ def pack(model: Any, fitted: Fitted) -> tuple[dict[str, Any], dict[str, NDArray[
 
 def unpack(model: Any, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Fitted:
     """Set a model's public attributes from what `pack` returned, and return the rest."""
+    _check_kinds(arrays)
     model.classes_ = arrays["classes"]
     model.epsilon_ = float(header["epsilon"])
     model.n_features_in_ = int(header["n_features_in"])
     if "feature_names_in" in header:
-        model.feature_names_in_ = np.array(header["feature_names_in"], dtype=object)
+        model.feature_names_in_ = np.array(list(header["feature_names_in"]), dtype=object)
     model.label_distributions_ = arrays["label_distributions"]
     model.transduction_ = model.classes_[model.label_distributions_.argmax(axis=1)]
     model.certainty_ = arrays["certainty"]
@@ -111,6 +123,14 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
 # Compiled loops trust the shapes and numbers they are given, so all of these are checked.
 
 
+def _check_kinds(arrays: Mapping[str, NDArray[Any]]) -> None:
+    for name, (dtype, dimensions) in _KINDS.items():
+        if arrays[name].dtype != dtype or arrays[name].ndim != dimensions:
+            raise ValueError(f"{name} is not what it should be")
+    if np.isnan(arrays["potentials"]).any() or np.isposinf(arrays["potentials"]).any():
+        raise ValueError("potentials are not numbers")
+
+
 def _fits_rows(model: Any, fitted: Fitted) -> bool:
     rows, classes = len(model.round_), len(model.classes_)
     return bool(
@@ -127,6 +147,7 @@ def _fits_rounds(model: Any, replay: Replay) -> bool:
     return bool(
         _are_numbers(replay.labels, replay.classes)
         and len(replay.potentials) == len(replay.thresholds) == len(model.trace_)
+        and [len(f) for f in replay.potentials] == [done.sources for done in model.trace_]
         and all(0 < len(f) <= len(replay.labels) for f in replay.potentials)
         and 0 < replay.epsilon < np.inf
     )
@@ -134,10 +155,15 @@ def _fits_rounds(model: Any, replay: Replay) -> bool:
 
 def _fits_points(model: Any, fitted: Fitted) -> bool:
     points = fitted.points
+    names = getattr(model, "feature_names_in_", None)
     if fitted.dtype not in (np.float32, np.float64):
         return False
+    if names is not None and (
+        len(names) != model.n_features_in_ or not all(isinstance(name, str) for name in names)
+    ):
+        return False
     if points is None:
-        return bool(model.geometry == "precomputed")
+        return bool(model.geometry == "precomputed" and model.n_features_in_ == len(model.round_))
     if sparse.issparse(points):
         points.check_format(full_check=True)
     return bool(
@@ -149,13 +175,7 @@ def _fits_points(model: Any, fitted: Fitted) -> bool:
 
 def _are_numbers(array: NDArray[Any], below: int) -> bool:
     """Whether these are row or class numbers: at least one, none out of range."""
-    return bool(
-        array.ndim == 1
-        and array.dtype == np.intp
-        and len(array)
-        and array.min() >= 0
-        and array.max() < below
-    )
+    return bool(len(array) and array.min() >= 0 and array.max() < below)
 
 
 def _points(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Any:

@@ -48,7 +48,7 @@ def check_parameters(parameters: dict[str, Any]) -> None:
 
 def memory_bytes(limit: object) -> float:
     """Return bytes from a number or a text such as "2GiB" or "500 MB"."""
-    if isinstance(limit, Real) and not _is_bool(limit) and float(limit) > 0:
+    if isinstance(limit, Real) and not _is_bool(limit) and 0 < float(limit) < math.inf:
         return float(limit)
     if isinstance(limit, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([A-Za-z]*)\s*", limit)
@@ -67,7 +67,7 @@ def check_finite(X: Any, names: NDArray[Any] | None, *, forbidden_pairs: bool) -
     Where `forbidden_pairs` are allowed, as in a matrix of costs, +inf is.
     """
     values = X.data if sparse.issparse(X) else X
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         # Any NaN or infinity makes the sum one too; an overflow is looked into below.
         if np.isfinite(values.sum(dtype=np.float64)):
             return
@@ -88,6 +88,13 @@ def check_finite(X: Any, names: NDArray[Any] | None, *, forbidden_pairs: bool) -
             "Fill such values first, for example with sklearn.impute.SimpleImputer, KNNImputer or "
             "IterativeImputer in a pipeline, or drop those rows or columns."
         )
+
+
+def single_precision(X: Any) -> bool:
+    """Whether all columns of a data frame, of whatever library, are float32."""
+    if hasattr(X, "dtype") or not hasattr(X, "dtypes"):
+        return False
+    return {str(kind).lower() for kind in X.dtypes} == {"float32"}
 
 
 def check_range(X: Any) -> None:

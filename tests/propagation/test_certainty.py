@@ -68,6 +68,12 @@ def test_alpha_falls_to_the_greatest_certainty_and_ties_go_together():
     np.testing.assert_array_equal(bound.accepts(scores), [False, True, False, True])
 
 
+def test_a_tie_is_exact():
+    top = 0.4
+    scores = np.array([np.nextafter(top, 0), top])
+    np.testing.assert_array_equal(threshold(scores, 0.5, 0.1).accepts(scores), [False, True])
+
+
 def test_certainty_equal_to_alpha_is_a_stall():
     assert threshold(np.array([1.0, 1.0]), 1.0, "lowest-alpha") == Threshold(1.0, lowered=True)
 

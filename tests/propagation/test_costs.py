@@ -1,5 +1,7 @@
 """Costs of the open targets: only what is new is computed, and memory changes nothing."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from otprop.geometry import Euclidean, Precomputed
 from otprop.propagation.costs import OpenCosts
-from otprop.transport import Workers
+from otprop.transport import Workers, blocks
 
 ROWS, GIVEN = 40, 5
 PLENTY = 1e9
@@ -184,3 +186,13 @@ def test_reach_is_a_finite_cost_and_the_unreached_can_be_left_out(memory):
 
     costs.accept(np.array([4]))
     assert costs.reach()[0].all()
+
+
+def test_a_source_gives_if_it_reaches_a_target_of_any_block():
+    cost = np.full((203, 203), np.inf)
+    cost[3, 0] = cost[100, 1] = cost[202, 1] = 0.0
+    with mock.patch.object(blocks, "_BLOCK_ENTRIES", 1):  # blocks of 64 targets
+        costs = OpenCosts(Precomputed(cost), np.arange(3, 203), np.arange(3), Workers(1), PLENTY)
+        reached, giving = costs.reach()
+    np.testing.assert_array_equal(giving, [True, True, False])
+    np.testing.assert_array_equal(np.flatnonzero(reached) + 3, [3, 100, 202])

@@ -90,6 +90,15 @@ def test_sweep_of_a_block(dtype, sources):
 
 
 @BOTH_PRECISIONS
+def test_a_share_at_the_threshold_is_not_counted(dtype):
+    shares, mass = np.zeros((1, 4), dtype), np.zeros(4)
+    block = np.zeros((1, 4), dtype), np.arange(1), np.zeros(4), 1.0, np.ones(1), shares, mass
+    kernels.sweep_block(*block, 0.0)
+    at = float(shares[0, 0])
+    assert [kernels.sweep_block(*block, t)[1] for t in (at * 0.999, at, at * 1.001)] == [4, 0, 0]
+
+
+@BOTH_PRECISIONS
 def test_sweep_adds_to_the_mass(dtype):
     cost, f, b = made(dtype)
     mass = np.full(300, 10.0)

@@ -54,6 +54,21 @@ def test_conjugate_gradients_are_as_accurate_as_asked():
     assert steps[0] < steps[1] < steps[2]
 
 
+def test_the_diagonal_takes_out_the_scale():
+    """As many steps as without a scale, over twelve orders of magnitude."""
+    matrix, right = positive_definite(30, 1.0)
+    scale = np.logspace(-6, 6, 30)
+    steps = []
+    for by in (np.ones(30), scale):
+        scaled = by[:, None] * matrix * by
+        spread, calls = counted(scaled, np.diag(scaled).copy())
+        x, worked = conjugate_gradients(spread, np.diag(scaled).copy(), by * right, 1e-10, 100)
+        assert worked
+        np.testing.assert_allclose(by * x, np.linalg.solve(matrix, right), rtol=0, atol=1e-7)
+        steps.append(len(calls))
+    assert abs(steps[1] - steps[0]) <= 1
+
+
 def test_conjugate_gradients_tell_when_they_were_stopped():
     matrix, right = positive_definite(60, 3.0)
     spread, calls = counted(matrix, np.ones(60))

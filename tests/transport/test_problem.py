@@ -70,15 +70,27 @@ def test_a_start_is_never_worse_than_a_cold_one(size):
     assert np.isfinite(start.f).all()
 
 
-def test_a_good_start_is_kept_and_its_shares_are_the_ones_remembered():
+def test_a_good_start_is_kept():
+    rng = np.random.default_rng(0)
+    cost = rng.random((30, 4))
+    f = solve(cost, 0.1).f
+    problem = Problem(
+        Sweep(ArrayCosts(cost), np.full(30, 1 / 30), Workers(1)), Rows(np.full(4, 0.25))
+    )
+    np.testing.assert_array_equal(problem.start(f, 0.1).f, f)
+
+
+@pytest.mark.parametrize("away", [0.0, 0.02, 0.3, 50.0])
+def test_the_shares_remembered_are_those_of_the_start(away):
+    """Whether it is the warm one, with and without a look at the cold one, or the cold one."""
     rng = np.random.default_rng(0)
     cost, a, b, v = rng.random((30, 4)), np.full(4, 0.25), np.full(30, 1 / 30), rng.random(4)
-    f = solve(cost, 0.1).f
-    for other in (f, f + np.array([0.1, -0.1, 0.02, -0.02]), 50 * f):
-        problem = Problem(Sweep(ArrayCosts(cost), b, Workers(1)), Rows(a))
-        start = problem.start(other, 0.1)
-        p = oracles.shares(cost, start.f, 0.1)
-        expected = ((b[:, None] * p).T @ (p @ v)).astype(float)
-        np.testing.assert_allclose(problem.sweep.spread(v), expected, rtol=0, atol=1e-3)
+    cost += np.array([0.0, 1.0, 2.0, 3.0])
+    f = solve(cost, 0.1).f + away * np.array([1.0, -1.0, 0.2, -0.2])
     problem = Problem(Sweep(ArrayCosts(cost), b, Workers(1)), Rows(a))
-    np.testing.assert_array_equal(problem.start(f, 0.1).f, f)
+    start = problem.start(f, 0.1)
+    assert np.allclose(start.f - start.f[0], f - f[0]) == (away < 50)
+    assert (start.error > 0.1) == (away > 0.02)
+    p = oracles.shares(cost, start.f, 0.1)
+    expected = ((b[:, None] * p).T @ (p @ v)).astype(float)
+    np.testing.assert_allclose(problem.sweep.spread(v), expected, rtol=0, atol=1e-3)

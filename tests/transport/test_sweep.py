@@ -117,14 +117,16 @@ def test_range_of_the_costs_is_that_within_a_target(dtype, workers):
     assert Sweep(ArrayCosts(np.ones((3, 1), dtype)), np.ones(3) / 3, workers).cost_range() == 0
 
 
-def test_spread_leaves_out_the_shares_below_the_threshold(workers):
+@pytest.mark.parametrize("memory", [0, float("inf")])
+def test_spread_leaves_out_the_shares_below_the_threshold(memory, workers):
     case = Given()
-    sweep = case.sweep(workers)
-    sweep.evaluate(case.f, 2e-3, 1e-2)
-    p = oracles.shares(case.cost, case.f, 2e-3).astype(float)
-    p[p <= 1e-2] = 0.0
-    expected = (case.b[:, None] * p).T @ (p @ case.v)
-    np.testing.assert_allclose(sweep.spread(case.v), expected, rtol=0, atol=1e-13)
+    sweep = case.sweep(workers, memory)
+    for threshold in (1e-2, 1e-5, 1e-1):
+        sweep.evaluate(case.f, 2e-3, threshold)
+        p = oracles.shares(case.cost, case.f, 2e-3).astype(float)
+        p[p <= threshold] = 0.0
+        expected = (case.b[:, None] * p).T @ (p @ case.v)
+        np.testing.assert_allclose(sweep.spread(case.v), expected, rtol=0, atol=1e-13)
 
 
 def test_spread_of_ones_is_the_mass(workers):

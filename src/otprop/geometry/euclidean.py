@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from otprop.arrays import DoubleArray, FloatArray, IntArray
 
 
-
 class Euclidean:
     """Squared distances between the rows of two arrays of the same precision."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.floating[Any]]
-IntArray = NDArray[np.intp]
+if TYPE_CHECKING:
+    from otprop.arrays import FloatArray, IntArray
 
 # Entries of the cost that one task works on: large enough to hide the call, small enough that the
 # block's shares stay in cache.

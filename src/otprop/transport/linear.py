@@ -16,7 +16,7 @@ from otprop.transport import elimination
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from otprop.transport.blocks import FloatArray
+    from otprop.arrays import FloatArray
 
 
 def conjugate_gradients(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from otprop.transport.blocks import FloatArray
+    from otprop.arrays import FloatArray
 
 
 # A weighted mean is known to this part of the weighted mean size.

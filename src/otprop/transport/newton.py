@@ -9,9 +9,7 @@ import numpy as np
 from otprop.transport.linear import conjugate_gradients, solve_laplacian
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from otprop.transport.blocks import FloatArray
+    from otprop.arrays import BoolArray, FloatArray
     from otprop.transport.problem import Point, Problem
 
 # Annealing: from an ε at which the first error is moderate down to the one asked for, each rung
@@ -82,7 +80,7 @@ def _is_near(problem: Problem, point: Point) -> bool:
     return point.error <= (_MODERATE_ERROR_STARVED if starves else _MODERATE_ERROR)
 
 
-def _starved(problem: Problem, point: Point) -> NDArray[np.bool_]:
+def _starved(problem: Problem, point: Point) -> BoolArray:
     return np.asarray(point.mass < _STARVED * problem.rule.due(point.f))
 
 

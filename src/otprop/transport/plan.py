@@ -11,7 +11,7 @@ from otprop.transport import kernels
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from otprop.transport.blocks import FloatArray
+    from otprop.arrays import FloatArray
 
 
 def shares(cost: ArrayLike, f: ArrayLike, epsilon: float) -> FloatArray:

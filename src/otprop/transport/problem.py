@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from otprop.transport.blocks import FloatArray
+    from otprop.arrays import BoolArray, FloatArray
     from otprop.transport.marginals import MarginalRule
     from otprop.transport.sweep import Sweep
 
@@ -64,7 +62,7 @@ class Problem:
         point = self.at(cold, epsilon)
         return self.at(f, epsilon) if warm.value > point.value else point
 
-    def sinkhorn_step(self, point: Point, chosen: NDArray[np.bool_]) -> FloatArray:
+    def sinkhorn_step(self, point: Point, chosen: BoolArray) -> FloatArray:
         """Return f + ε log(due / mass) for the sources chosen (Algorithm 1, both lines at once).
 
         The step never lowers the value, whichever sources are chosen.

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from otprop.transport.plan import shares
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    from otprop.transport.blocks import FloatArray
+    from otprop.arrays import DoubleArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class TransportResult:
         "newton" or "sinkhorn".
     """
 
-    f: NDArray
+    f: DoubleArray
     epsilon: float
     converged: bool
     marginal_error: float

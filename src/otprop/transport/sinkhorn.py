@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from otprop.transport.blocks import FloatArray
+    from otprop.arrays import FloatArray
     from otprop.transport.problem import Point, Problem
 
 

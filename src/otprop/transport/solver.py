@@ -16,9 +16,10 @@ from otprop.transport.sweep import Sweep
 from otprop.transport.workers import Workers
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    from otprop.transport.blocks import FloatArray
+    from otprop.arrays import DoubleArray, FloatArray
+
 
 SolverName = Literal["newton", "sinkhorn"]
 SOLVERS = {"newton": newton, "sinkhorn": sinkhorn}
@@ -92,13 +93,13 @@ def solve(
 def solve_sweep(
     sweep: Sweep,
     rule: Rows,
-    target_weights: NDArray,
+    target_weights: DoubleArray,
     epsilon: float,
     *,
     tol: float,
     solver: SolverName,
     max_iter: int | None,
-    warm_start: NDArray | None,
+    warm_start: DoubleArray | None,
 ) -> TransportResult:
     """Solve for a sweep that the caller has built, wherever its costs are."""
     _check_numbers(epsilon, tol, solver, max_iter)
@@ -155,7 +156,7 @@ def _check_cost(cost: ArrayLike) -> FloatArray:
     return matrix
 
 
-def _check_weights(weights: ArrayLike | None, size: int, name: str) -> NDArray:
+def _check_weights(weights: ArrayLike | None, size: int, name: str) -> DoubleArray:
     if weights is None:
         return np.full(size, 1.0 / size)
     array = np.asarray(weights, np.float64)
@@ -166,7 +167,7 @@ def _check_weights(weights: ArrayLike | None, size: int, name: str) -> NDArray:
     return np.asarray(array / array.sum())
 
 
-def _check_warm_start(f: ArrayLike, size: int) -> NDArray:
+def _check_warm_start(f: ArrayLike, size: int) -> DoubleArray:
     array = np.asarray(f, np.float64)
     if array.shape != (size,):
         raise ValueError(f"warm_start must have shape ({size},); got {array.shape}.")

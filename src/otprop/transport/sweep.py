@@ -13,7 +13,8 @@ from otprop.transport.blocks import block_rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from otprop.transport.blocks import CostBlocks, FloatArray, IntArray
+    from otprop.arrays import FloatArray, IntArray
+    from otprop.transport.blocks import CostBlocks
     from otprop.transport.workers import Workers
 
 # Below this density a block's shares are kept as a list of entries, which then is also the smaller
