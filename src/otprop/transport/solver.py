@@ -111,7 +111,7 @@ def solve_sweep(
     point, taken = SOLVERS[solver](Problem(sweep, rule), start, epsilon, tol, steps)
     entropy = epsilon * (float(target_weights @ np.log(target_weights)) - 1.0)
     return TransportResult(
-        f=rule.gauge(point.f),
+        f=np.asarray(rule.gauge(point.f), np.float64),
         epsilon=epsilon,
         converged=point.error <= tol,
         marginal_error=point.error,
