@@ -386,6 +386,21 @@ def test_a_row_that_only_an_unreached_row_reaches_is_out_of_reach(island):
         assert island.predict_certainty(new) == [0.0]
 
 
+def test_a_source_that_never_took_part_still_votes():
+    """No round can have accepted a row that is near it alone; Eq. 27 decides."""
+    cost = np.full((7, 7), INF)
+    cost[:6, :6] = island_costs()
+    y = np.append(ISLAND_Y, "b")  # row 6 reaches nobody
+    with pytest.warns(UserWarning, match="no finite cost"):
+        model = OTPropagation(geometry="precomputed", epsilon=0.5, alpha=0.0).fit(cost, y)
+    assert model.trace_[0].alpha == 0.0
+    new = np.full((1, 7), INF)
+    new[0, 6] = 2.0
+    assert model.explain(new, 1).round == 0
+    np.testing.assert_array_equal(model.predict_proba(new), [[0.0, 1.0]])
+    np.testing.assert_array_equal(model.explain(new, 1).sources, [[6]])
+
+
 def test_rows_that_are_reached_are_predicted_as_they_were_accepted(island):
     opened = [2, 3, 4]
     found = island.predict_proba(island_costs()[opened])

@@ -222,6 +222,15 @@ WRONG_ARRAYS = {
     "sizes that sum up but fit no round": changed(
         "potential_sizes", lambda a: np.concatenate([[a[:2].sum() - 1, 1], a[2:]])
     ),
+    "a round with more potentials than sources": lambda arrays: {
+        "potentials": np.append(arrays["potentials"], np.zeros(60)),
+        "potential_sizes": with_value(-1, arrays["potential_sizes"][-1] + 60)(
+            arrays["potential_sizes"].copy()
+        ),
+    },
+    "a round without potentials": changed(
+        "potential_sizes", lambda a: np.concatenate([[0, a[:2].sum()], a[2:]])
+    ),
     "an α too many": changed("alphas", lambda a: np.append(a, 0.5)),
     "alphas as texts": changed("alphas", lambda a: np.full(len(a), "high")),
     "lowered too few": changed("lowered", lambda a: a[:-1]),

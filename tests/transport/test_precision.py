@@ -149,3 +149,47 @@ def test_costs_with_a_large_constant(solver):
     expected = solve(cost, 0.1, solver=solver, tol=1e-9)
     np.testing.assert_allclose(result.f, expected.f, rtol=0, atol=1e-5)
     assert result.value == pytest.approx(expected.value + 1e6, abs=1e-5)
+
+
+@EVERY_SOLVER
+@pytest.mark.parametrize(
+    ("unit", "epsilon", "dtype"),
+    [
+        (1.0, 1.2e-38, np.float32),
+        (1.0, 2.3e-308, np.float64),
+        (1e308, 1e307, np.float64),
+        (1.0, 1e300, np.float64),
+    ],
+)
+def test_at_the_ends_of_the_number_range_nothing_infinite_is_returned(unit, epsilon, dtype, solver):
+    cost = (unit * (points(9, 20, 6) / 3)).astype(dtype)
+    result = solve(cost, epsilon, solver=solver, max_iter=50)
+    assert np.isfinite(result.f).all()
+    assert np.isfinite(result.marginal_error)
+    assert np.isfinite(result.value)
+
+
+@EVERY_SOLVER
+@pytest.mark.parametrize(("epsilon", "dtype"), [(1e-40, np.float32), (1e-310, np.float64)])
+def test_an_epsilon_whose_inverse_is_infinite_is_refused(epsilon, dtype, solver):
+    with pytest.raises(ValueError, match="epsilon must be at least .*e-38|e-308"):
+        solve(points(9, 20, 6).astype(dtype), epsilon, solver=solver)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("relative", [1e-1, 1e-2, 1e-3, 1e-4])
+def test_sources_that_owe_next_to_nothing(seed, relative):
+    """Newton's model knows nothing of a source that gives nothing yet: Sinkhorn's step does."""
+    random = np.random.default_rng(seed)
+    x, y = random.normal(size=(200, 3)), random.normal(size=(60, 3))
+    cost = ((x[:, None] - y) ** 2).sum(axis=2)
+    owed = 10.0 ** random.uniform(-12, 0, 60)
+    assert solve(cost, relative * np.median(cost), source_weights=owed, tol=1e-9).converged
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-300, 1e300, 1e308])
+def test_weights_of_any_size(size):
+    cost = points(9, 20, 6)
+    result = solve(cost, 0.1, source_weights=np.full(6, size))
+    assert result.converged
+    np.testing.assert_allclose(result.f, solve(cost, 0.1).f, rtol=0, atol=1e-4)

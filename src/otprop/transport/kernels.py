@@ -21,7 +21,8 @@ FAST = {"reassoc", "contract", "arcp", "nsz", "nnan"}
 _IN_ORDER = FAST - {"reassoc", "arcp"}
 
 # A group of neighbouring sources is skipped as a whole when its best entry is this far (in units
-# of ε) below the row's best: less than 1e-11 (single) or 1e-17 (double) of the row's mass.
+# of ε) below the row's best. The group then has less than 128 e^-27 = 3e-10 (single) or 2e-16
+# (double) of the row's mass.
 GROUP = 128
 _NEGLIGIBLE_SINGLE = 27.0
 _NEGLIGIBLE_DOUBLE = 41.0

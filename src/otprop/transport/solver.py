@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -103,6 +104,12 @@ def solve_sweep(
 ) -> TransportResult:
     """Solve for a sweep that the caller has built, wherever its costs are."""
     _check_numbers(epsilon, tol, solver, max_iter)
+    smallest = float(np.finfo(sweep.costs.dtype).tiny)
+    if epsilon < smallest:
+        raise ValueError(
+            f"epsilon must be at least {smallest:.2g}, the smallest number that {sweep.costs.dtype} "
+            f"holds in full; got {epsilon!r}."
+        )
     steps = _DEFAULT_MAX_ITER[solver] if max_iter is None else max_iter
     epsilon = float(epsilon)
     with np.errstate(divide="ignore"):
@@ -135,7 +142,7 @@ def _check_cost(cost: ArrayLike) -> FloatArray:
         )
     if matrix.dtype.kind not in "fiub":
         raise ValueError(f"cost must hold real numbers; its dtype is {matrix.dtype}.")
-    if matrix.dtype != np.float32:
+    if matrix.dtype.newbyteorder("=") != np.float32:
         matrix = matrix.astype(np.float64)
     matrix = np.ascontiguousarray(matrix)
     if np.isnan(matrix).any():
@@ -164,6 +171,7 @@ def _check_weights(weights: ArrayLike | None, size: int, name: str) -> DoubleArr
         raise ValueError(f"{name} must have shape ({size},); got {array.shape}.")
     if not (np.isfinite(array).all() and (array > 0).all()):
         raise ValueError(f"{name} must be positive and finite.")
+    array = array / array.max()
     return np.asarray(array / array.sum())
 
 
@@ -183,5 +191,7 @@ def _check_numbers(epsilon: float, tol: float, solver: str, max_iter: int | None
         raise ValueError(f"tol must be a positive number; got {tol!r}.")
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {sorted(SOLVERS)}; got {solver!r}.")
+    if max_iter is not None and not isinstance(max_iter, Integral):
+        raise TypeError(f"max_iter must be None or an integer of at least 0; got {max_iter!r}.")
     if max_iter is not None and max_iter < 0:
         raise ValueError(f"max_iter must be at least 0; got {max_iter!r}.")
