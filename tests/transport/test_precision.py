@@ -172,7 +172,7 @@ def test_at_the_ends_of_the_number_range_nothing_infinite_is_returned(unit, epsi
 @EVERY_SOLVER
 @pytest.mark.parametrize(("epsilon", "dtype"), [(1e-40, np.float32), (1e-310, np.float64)])
 def test_an_epsilon_whose_inverse_is_infinite_is_refused(epsilon, dtype, solver):
-    with pytest.raises(ValueError, match="epsilon must be at least .*e-38|e-308"):
+    with pytest.raises(ValueError, match=r"epsilon must be at least .*e-38|e-308"):
         solve(points(9, 20, 6).astype(dtype), epsilon, solver=solver)
 
 

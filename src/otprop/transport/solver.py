@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -107,8 +106,8 @@ def solve_sweep(
     smallest = float(np.finfo(sweep.costs.dtype).tiny)
     if epsilon < smallest:
         raise ValueError(
-            f"epsilon must be at least {smallest:.2g}, the smallest number that {sweep.costs.dtype} "
-            f"holds in full; got {epsilon!r}."
+            f"epsilon must be at least {smallest:.2g}, the smallest number that "
+            f"{sweep.costs.dtype} holds in full; got {epsilon!r}."
         )
     steps = _DEFAULT_MAX_ITER[solver] if max_iter is None else max_iter
     epsilon = float(epsilon)
@@ -184,14 +183,16 @@ def _check_warm_start(f: ArrayLike, size: int) -> DoubleArray:
     return array
 
 
-def _check_numbers(epsilon: float, tol: float, solver: str, max_iter: int | None) -> None:
+def _check_numbers(epsilon: float, tol: float, solver: str, max_iter: object) -> None:
     if not (np.isfinite(epsilon) and epsilon > 0):
         raise ValueError(f"epsilon must be a positive number; got {epsilon!r}.")
     if not (np.isfinite(tol) and tol > 0):
         raise ValueError(f"tol must be a positive number; got {tol!r}.")
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {sorted(SOLVERS)}; got {solver!r}.")
-    if max_iter is not None and not isinstance(max_iter, Integral):
+    if max_iter is None:
+        return
+    if not isinstance(max_iter, int | np.integer):
         raise TypeError(f"max_iter must be None or an integer of at least 0; got {max_iter!r}.")
-    if max_iter is not None and max_iter < 0:
+    if max_iter < 0:
         raise ValueError(f"max_iter must be at least 0; got {max_iter!r}.")
