@@ -478,3 +478,20 @@ def test_warnings_point_at_the_callers_line():
     with pytest.warns(UserWarning, match="no finite cost") as caught:
         OTPropagation(epsilon=1.0, geometry="precomputed").fit(cost, Y)
     assert caught[0].filename == __file__
+
+
+def test_numbers_too_large_for_the_fitted_precision_are_refused():
+    X, _, y = tables.real("iris")
+    model = OTPropagation(epsilon=0.1).fit(X.astype(np.float32), y)
+    with pytest.raises(ValueError, match=r"X holds values up to 1e\+300, too large for .*float32"):
+        model.predict(np.full((1, X.shape[1]), 1e300))
+    costs = tables.squared(X, X)
+    model = OTPropagation(geometry="precomputed", epsilon=0.1).fit(costs.astype(np.float32), y)
+    with pytest.raises(ValueError, match=r"too large for .*float32"):
+        model.predict(np.full((1, len(X)), 1e300))
+
+
+def test_an_epsilon_lost_in_the_precision_of_x_is_said_to_be_the_scale_of_x():
+    X, _, y = tables.real("iris")
+    with pytest.raises(ValueError, match="Scale the columns first"):
+        OTPropagation().fit((X * 1e-21).astype(np.float32), y)

@@ -255,6 +255,17 @@ def test_arrays_that_do_not_fit_together_are_a_model_file_error(name, tmp_path):
         loaded_with(tmp_path, arrays=WRONG_ARRAYS[name](saved("dense")[1]))
 
 
+@pytest.mark.parametrize("sources", [0, 61])
+def test_a_trace_that_agrees_with_impossible_potentials_does_not_help(sources, tmp_path):
+    header, arrays = saved("dense")
+    trace = [list(done) for done in header["trace"]]
+    trace[-1][1] = sources
+    sizes = with_value(-1, sources)(arrays["potential_sizes"].copy())
+    altered = {"potentials": np.zeros(sizes.sum()), "potential_sizes": sizes}
+    with pytest.raises(ModelFileError, match="its content is not that of an OTPropagation"):
+        loaded_with(tmp_path, header={"trace": trace}, arrays=altered)
+
+
 @pytest.mark.parametrize(
     "header",
     [

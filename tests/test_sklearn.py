@@ -21,10 +21,8 @@ from tests import tables
 EXPECTED_FAILURES = {
     "check_classifiers_classes": "uses -1 as a class; -1 marks rows without label",
 }
-# With the caller's own costs, two checks hand in what is not such a matrix.
 EXPECTED_FAILURES_OF_COSTS = EXPECTED_FAILURES | {
     "check_estimators_nan_inf": "wants infinity refused; +inf forbids a pair",
-    "check_classifiers_train": "hands in similarities; costs are the reverse",
 }
 
 

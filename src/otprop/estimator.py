@@ -297,6 +297,8 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.geometry == "precomputed"
         tags.input_tags.sparse = self.geometry != "precomputed"
+        # scikit-learn's checks hand in similarities where costs are due.
+        tags.classifier_tags.poor_score = self.geometry == "precomputed"
         return tags
 
     def _validated(self, X: Any, *, fitting: bool) -> Any:
@@ -309,16 +311,17 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
             X,
             reset=fitting,
             accept_sparse=False if precomputed else "csr",
-            dtype=preferred if fitting else self._fitted.dtype,
+            dtype=preferred,
             order="C",
             ensure_all_finite=False,
         )
         names = getattr(self, "feature_names_in_", None)
         validation.check_finite(X, names, forbidden_pairs=precomputed)
-        if precomputed:
-            if fitting:
-                validation.check_square(X)
-        else:
+        if precomputed and fitting:
+            validation.check_square(X)
+        if not fitting:
+            X = validation.in_precision(X, self._fitted.dtype)
+        if not precomputed:
             validation.check_range(X)
         return X
 
@@ -338,6 +341,7 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
         geometry.add_sources(given)
         labelled = Labelled(given, labels[given], len(self.classes_))
         choice = choose_epsilon(geometry, labelled, float(self.alpha), workers)
+        validation.check_scale(choice.epsilon, X.dtype)
         if not choice.validated:
             warnings.warn(
                 "epsilon='auto' had nothing to choose by, as every class has a single label: it is "

@@ -112,6 +112,29 @@ def check_range(X: Any) -> None:
         )
 
 
+def in_precision(X: Any, dtype: np.dtype[Any]) -> Any:
+    """Return X in the precision of the fitted model; raise if a number is too large for it."""
+    with np.errstate(over="ignore"):
+        converted = X.astype(dtype, copy=False)
+    before, after = (A.data if sparse.issparse(A) else A for A in (X, converted))
+    if np.isinf(after).sum() > np.isinf(before).sum():
+        raise ValueError(
+            f"X holds values up to {np.abs(before[np.isfinite(before)]).max():.3g}, too large for "
+            f"dtype('{dtype}') in which the model was fitted."
+        )
+    return converted
+
+
+def check_scale(epsilon: float, dtype: np.dtype[Any]) -> None:
+    """Raise if the ε that the costs ask for is lost in the precision of X."""
+    if epsilon < float(np.finfo(dtype).tiny):
+        raise ValueError(
+            f"The costs between labelled rows are about {epsilon:.2g}, too small for "
+            f"dtype('{dtype}'). Scale the columns first, for example with "
+            "sklearn.preprocessing.StandardScaler."
+        )
+
+
 def check_square(X: Any) -> None:
     """Raise if a precomputed cost matrix is not square."""
     if X.shape[0] != X.shape[1]:
