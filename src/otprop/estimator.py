@@ -124,7 +124,7 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
     >>> import numpy as np
     >>> from otprop import OTPropagation
     >>> X = np.array([[0.0], [0.3], [0.5], [4.0], [4.2], [4.6]])
-    >>> model = OTPropagation().fit(X, ["a", None, None, None, None, "b"])
+    >>> model = OTPropagation().fit(X, ["a", None, "a", "b", None, "b"])
     >>> model.transduction_
     array(['a', 'a', 'a', 'b', 'b', 'b'], dtype='<U1')
     >>> model.predict([[0.9]])
@@ -344,9 +344,9 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
         validation.check_scale(choice.epsilon, X.dtype)
         if not choice.validated:
             warnings.warn(
-                "epsilon='auto' had nothing to choose by, as every class has a single label: it is "
-                f"the median cost between nearest labelled rows, {choice.epsilon:.4g}. Label more "
-                "rows or give epsilon.",
+                "epsilon='auto' had nothing to choose by, as every class has a single label: it "
+                "is a sixteenth of the median cost between nearest labelled rows, "
+                f"{choice.epsilon:.4g}. Label more rows or give epsilon.",
                 UserWarning,
                 stacklevel=3,
             )

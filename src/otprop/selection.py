@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Candidates: powers of two times the median cost between a labelled row and the nearest other.
 EXPONENTS = range(3, -6, -1)
+# The one taken where no label can be left out: with few labels the nearest labelled row is far.
+_UNVALIDATED = -4
 
 
 class Labelled(NamedTuple):
@@ -53,7 +55,7 @@ def choose_epsilon(
     counts = np.bincount(labelled.labels, minlength=labelled.classes)
     judged = np.flatnonzero(counts[labelled.labels] > 1)
     if len(judged) == 0:
-        return EpsilonChoice(scale, validated=False)
+        return EpsilonChoice(scale * 2.0**_UNVALIDATED, validated=False)
     candidates = scale * 2.0 ** np.array(EXPONENTS)
     gain, loss = leave_one_out(geometry, labelled, judged, candidates, alpha, workers)
     # Rounded, so that the order in which equal gains were added up does not decide.
