@@ -7,7 +7,7 @@ BENCH := $(VENV)/.installed-bench
 LOWEST := .venv-lowest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports unit coverage lowest bench clean
+.PHONY: help demo test lint types imports unit coverage lowest bench mutation clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,11 @@ bench: $(BENCH) ## Time and memory against peers; the rule for epsilon="auto"
 	$(BIN)/python benchmarks/solver.py
 	$(BIN)/python benchmarks/fit.py
 	$(BIN)/python benchmarks/epsilon.py
+
+mutation: $(DEV) ## Break transport and propagation line by line; which tests notice? (half an hour)
+	$(BIN)/python -m pip install --quiet --editable '.[mutation]'
+	$(BIN)/mutmut run
+	$(BIN)/mutmut results
 
 clean: ## Remove the environments, caches and the demo's output
 	rm -rf $(VENV) $(LOWEST) .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
