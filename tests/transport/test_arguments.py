@@ -73,10 +73,32 @@ def test_arguments_that_are_refused(argument, value, message):
         solve(COST, **({"epsilon": 0.1} | {argument: value}))
 
 
+@pytest.mark.parametrize("name", ["source_weights", "target_weights"])
+@pytest.mark.parametrize("small", [1e-300, 1e-9])
+def test_weights_that_span_too_much_are_refused(name, small):
+    """Scaled to sum to 1 they would round to 0, or lose their digits."""
+    weights = np.ones(12 if name == "source_weights" else 40)
+    weights[0], weights[1] = small, 1e300
+    message = f"{name} span more than double precision holds"
+    with pytest.raises(ValueError, match=message):
+        solve(COST, 0.1, **{name: weights})
+
+
+@EVERY_SOLVER
+@pytest.mark.parametrize("name", ["source_weights", "target_weights"])
+def test_weights_that_span_nearly_too_much_give_finite_numbers(name, solver):
+    weights = np.ones(12 if name == "source_weights" else 40)
+    weights[0], weights[1] = 1e-300, 1e5
+    result = solve(COST, 0.1, **{name: weights}, solver=solver)
+    assert result.converged
+    assert np.isfinite(result.f).all()
+    assert np.isfinite(result.value)
+
+
 def test_solve_sweep_checks_the_numbers_too():
     with Workers(1) as workers, pytest.raises(ValueError, match="epsilon must be a positive"):
         solve_sweep(
-            Sweep(ArrayCosts(COST), B, workers), Rows(A), B, 0.0,
+            Sweep(ArrayCosts(COST), B, workers), Rows(A), 0.0,
             tol=1e-6, solver="newton", max_iter=None, warm_start=None,
         )  # fmt: skip
 

@@ -206,6 +206,18 @@ def test_shares_by_class(dtype):
     assert (got[:, 4] == 0).all()
 
 
+@pytest.mark.parametrize("sources", [1, 127, 300])
+@BOTH_PRECISIONS
+def test_prices_are_means_under_the_shares(dtype, sources):
+    cost, f, _ = made(dtype, sources=sources)
+    prices = np.random.default_rng(1).standard_normal(sources)
+    rows = np.array([30, 2, 7])
+    got = np.full(3, np.nan)
+    kernels.price_block(cost, rows, f, 0.05, prices, got)
+    expected = oracles.shares(cost[rows], f, 0.05) @ prices
+    np.testing.assert_allclose(got, expected.astype(float), rtol=0, atol=CLOSE[dtype] * 10)
+
+
 @BOTH_PRECISIONS
 def test_log_mass_joins_the_scales_of_targets(dtype):
     """Targets in rising and in falling order of what they take, over hundreds of orders."""

@@ -1,9 +1,21 @@
 """The primitive against dense NumPy, and to the bit against itself."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
-from otprop.transport import ArrayCosts, Rows, Sweep, Workers, block_rows, blocks, solve_sweep
+from otprop.transport import (
+    ArrayCosts,
+    Rows,
+    Sweep,
+    Workers,
+    block_rows,
+    blocks,
+    solve,
+    solve_sweep,
+)
 from tests import oracles
 
 TARGETS = 333
@@ -233,7 +245,6 @@ def test_memory_and_threads_change_no_bit_of_a_solution(dtype, epsilon, solver):
                 result = solve_sweep(
                     case.sweep(workers, memory),
                     Rows(case.a),
-                    case.b,
                     epsilon,
                     tol=1e-6,
                     solver=solver,
@@ -244,6 +255,58 @@ def test_memory_and_threads_change_no_bit_of_a_solution(dtype, epsilon, solver):
             report = (result.value, result.marginal_error, result.n_iter, result.n_sweeps)
             seen.add((result.f.tobytes(), *report))
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("solver", ["newton", "sinkhorn"])
+def test_threads_of_blas_change_no_bit(solver):
+    """OpenBLAS shares out the inner product of more than 10,000 numbers among threads."""
+    rng = np.random.default_rng(0)
+    cost, a, b = rng.random((300, 12_000)), rng.random(12_000), rng.random(300)
+    start = 0.1 * rng.standard_normal(12_000)
+    seen = set()
+    for threads in (1, 2, 3):
+        with threadpool_limits(threads, "blas"):
+            result = solve(
+                cost, 0.05, source_weights=a, target_weights=b, solver=solver, max_iter=8,
+                tol=1e-12, warm_start=start,
+            )  # fmt: skip
+        seen.add((result.f.tobytes(), result.value, result.marginal_error, result.n_sweeps))
+    assert len(seen) == 1
+
+
+def test_the_room_for_sums_does_not_grow_with_the_blocks():
+    case = Given(sources=60)
+    targets = 64 * 1000
+    costs = ArrayCosts(np.broadcast_to(case.cost[0], (targets, 60)))
+    with Workers(2) as workers:
+        sweep = Sweep(costs, np.full(targets, 1 / targets), workers, memory=0)
+        for work in (
+            lambda: sweep.evaluate(case.f, 1.0, 0.0),
+            lambda: sweep.spread(case.v),
+            lambda: sweep.log_mass(case.f, 1.0, np.arange(60)),
+        ):
+            work()
+            tracemalloc.start()
+            work()
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert peak < 0.5 * 8 * 1000 * 60
+
+
+@pytest.mark.parametrize("targets", [1, 64, 64 * 31, 64 * 32 + 1, 64 * 33, 64 * 100 + 7])
+def test_each_block_is_in_one_lane(targets):
+    rng = np.random.default_rng(0)
+    cost, b, f = rng.random((targets, 5)), oracles.uniform(targets), rng.random(5)
+    expected = oracles.mass(cost, f, 0.1, b).astype(float)
+    for count in (1, 2, 5):
+        with Workers(count) as workers:
+            sweep = Sweep(ArrayCosts(cost), b, workers)
+            np.testing.assert_allclose(
+                sweep.evaluate(f, 0.1, 0.0).mass, expected, rtol=0, atol=1e-14
+            )
+            np.testing.assert_allclose(sweep.spread(np.ones(5)), expected, rtol=0, atol=1e-14)
+            got = np.exp(sweep.log_mass(f, 0.1, np.arange(5)))
+            np.testing.assert_allclose(got, expected, rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("memory", [0, 20_000, 200_000, float("inf")])

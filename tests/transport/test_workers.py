@@ -1,6 +1,7 @@
 import os
 import threading
 import time
+from concurrent import futures
 
 import pytest
 
@@ -101,6 +102,50 @@ def test_when_run_returns_nobody_works_any_more():
     with Workers(2) as some, pytest.raises(KeyError):
         some.run(task, 2)
     assert len(finished) == 1
+
+
+@pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt])
+@pytest.mark.parametrize("in_caller", [True, False])
+def test_after_an_error_no_thread_begins_another_block(error, in_caller):
+    caller, meeting = threading.current_thread(), threading.Barrier(2, timeout=PATIENCE)
+    begun, failing = [], threading.Event()
+
+    def task(block):
+        begun.append(block)
+        if block < 2:
+            meeting.wait()
+            if (threading.current_thread() is caller) == in_caller:
+                failing.set()
+                raise error
+            assert failing.wait(PATIENCE)
+            time.sleep(0.05)
+
+    with Workers(2) as some, pytest.raises(error):
+        some.run(task, 1000)
+    assert sorted(begun) == [0, 1]
+
+
+def test_an_interrupt_while_the_caller_waits_ends_only_with_the_others(monkeypatch):
+    """The helper is in the last block when the caller, which waits for it, is interrupted."""
+    caller, meeting = threading.current_thread(), threading.Barrier(2, timeout=PATIENCE)
+    waiting, finished = threading.Event(), []
+
+    def interrupted(_):
+        waiting.set()
+        raise KeyboardInterrupt
+
+    def task(block):
+        meeting.wait()
+        if threading.current_thread() is not caller:
+            assert waiting.wait(PATIENCE)
+            time.sleep(0.05)
+        finished.append(block)
+
+    monkeypatch.setattr(futures.Future, "result", interrupted)
+    with Workers(2) as some:
+        with pytest.raises(KeyboardInterrupt):
+            some.run(task, 2)
+        assert sorted(finished) == [0, 1]
 
 
 def test_threads_end_with_the_block():

@@ -5,7 +5,7 @@ for one number a source. `solve` is the way in; `Sweep` is the one primitive tha
 """
 
 from otprop.transport.blocks import ArrayCosts, CostBlocks, block_rows
-from otprop.transport.marginals import Rows
+from otprop.transport.marginals import MarginalRule, Rows
 from otprop.transport.plan import shares
 from otprop.transport.result import TransportResult
 from otprop.transport.solver import SOLVERS, solve, solve_sweep
@@ -16,6 +16,7 @@ __all__ = [
     "SOLVERS",
     "ArrayCosts",
     "CostBlocks",
+    "MarginalRule",
     "Rows",
     "Sweep",
     "TransportResult",

@@ -7,7 +7,7 @@ Heyman 1985). Hence the factors keep nearly all their digits, however ill-condit
 import numpy as np
 from numba import njit
 
-from otprop.transport.kernels import FAST
+from otprop.transport.kernels import FAST, add_scaled, dot
 
 # A source with neighbours among more than this part of those left is eliminated faster in a dense
 # matrix.
@@ -22,20 +22,6 @@ def _sum(a):
     for i in range(a.shape[0]):
         total += a[i]
     return total
-
-
-@njit(fastmath=FAST)
-def _dot(a, b):
-    total = 0.0
-    for i in range(a.shape[0]):
-        total += a[i] * b[i]
-    return total
-
-
-@njit(fastmath=FAST)
-def _add_scaled(out, factor, a):
-    for i in range(a.shape[0]):
-        out[i] += factor * a[i]
 
 
 @njit(nogil=True, cache=True)
@@ -127,11 +113,11 @@ def solve_dense(graph, excess, right):
                 part = graph[k, i] / pivots[k]
                 excess[i] += part * excess[k]
                 right[i] += part * right[k]
-                _add_scaled(graph[i, i + 1 :], part, graph[k, i + 1 :])
+                add_scaled(graph[i, i + 1 :], part, graph[k, i + 1 :])
             if i < last:
                 pivots[i] = excess[i] + _sum(graph[i, i + 1 :])
     for k in range(size - 1, -1, -1):
-        right[k] = (right[k] + _dot(graph[k, k + 1 :], right[k + 1 :])) / pivots[k]
+        right[k] = (right[k] + dot(graph[k, k + 1 :], right[k + 1 :])) / pivots[k]
     return right
 
 

@@ -172,6 +172,22 @@ def _softmax(cost, f, epsilon, out, tops):
     return best, total, cut
 
 
+@njit(fastmath=FAST)
+def dot(a, b):
+    """Σ a_i b_i, in the precision of `a`."""
+    total = a.dtype.type(0)
+    for i in range(a.shape[0]):
+        total += a[i] * b[i]
+    return total
+
+
+@njit(fastmath=FAST)
+def add_scaled(out, factor, a):
+    """Add factor · a to `out`."""
+    for i in range(a.shape[0]):
+        out[i] += factor * a[i]
+
+
 @njit(nogil=True, error_model="numpy", cache=True)
 def sweep_block(cost, rows, f, epsilon, weights, shares, mass, threshold):
     """Shares of a block's targets; adds to `mass`; returns −Σ b_j g_j and the shares kept.
@@ -217,6 +233,16 @@ def class_block(cost, rows, f, epsilon, labels, distributions):
             total += distributions[j, k]
         for k in range(distributions.shape[1]):
             distributions[j, k] /= total
+
+
+@njit(nogil=True, error_model="numpy", cache=True)
+def price_block(cost, rows, f, epsilon, prices, out):
+    """Mean of the sources' `prices` under each target's shares."""
+    tops = np.empty((f.shape[0] + GROUP - 1) // GROUP)
+    shares = np.empty(f.shape[0], cost.dtype)
+    for j in range(rows.shape[0]):
+        _softmax(cost[rows[j]], f, epsilon, shares, tops)
+        out[j] = dot(prices, shares)
 
 
 @njit(nogil=True, error_model="numpy", cache=True)
@@ -268,25 +294,11 @@ def compress_block(shares, threshold, starts, indices, values):
     starts[shares.shape[0]] = n
 
 
-@njit(fastmath=FAST)
-def _dot(a, b):
-    total = a.dtype.type(0)
-    for i in range(a.shape[0]):
-        total += a[i] * b[i]
-    return total
-
-
-@njit(fastmath=FAST)
-def _add_scaled(out, factor, a):
-    for i in range(a.shape[0]):
-        out[i] += factor * a[i]
-
-
 @njit(nogil=True, cache=True)
 def spread_dense(shares, weights, v, out):
     """Add Σ_j b_j P_j (P_j · v) to `out`."""
     for j in range(shares.shape[0]):
-        _add_scaled(out, weights[j] * _dot(shares[j], v), shares[j])
+        add_scaled(out, weights[j] * dot(shares[j], v), shares[j])
 
 
 @njit(nogil=True, fastmath=FAST, cache=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otprop.transport import elimination
+from otprop.transport.sums import inner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,18 +35,18 @@ def conjugate_gradients(
     residual = right.copy()
     z = residual / diagonal
     p = z.copy()
-    rz = residual @ z
+    rz = inner(residual, z)
     goal = accuracy**2 * rz
     for _ in range(max_iter):
         image = diagonal * p - spread(p)
-        curvature = p @ image
+        curvature = inner(p, image)
         if curvature <= 0:  # only by rounding
             return x, False
         length = rz / curvature
         x += length * p
         residual -= length * image
         z = residual / diagonal
-        old, rz = rz, residual @ z
+        old, rz = rz, inner(residual, z)
         if rz <= goal:
             return x, True
         p = z + rz / old * p

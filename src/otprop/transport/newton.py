@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from otprop.transport.linear import conjugate_gradients, solve_laplacian
+from otprop.transport.sums import inner
 
 if TYPE_CHECKING:
     from otprop.arrays import BoolArray, FloatArray
@@ -43,9 +44,12 @@ _STALL = 40
 
 
 def newton(
-    problem: Problem, f: FloatArray, epsilon: float, tol: float, max_iter: int
+    problem: Problem, f: FloatArray | None, epsilon: float, tol: float, max_iter: int
 ) -> tuple[Point, int]:
-    """Maximise the semi-dual from `f`; return the best point, at `epsilon`, and the steps taken."""
+    """Maximise the semi-dual from `f`, or from a cold start.
+
+    Returns the best point, at `epsilon`, and the steps taken.
+    """
     point = _climb(problem, problem.start(f, epsilon))
     rung, steps = point.epsilon, 0
     while rung > epsilon and steps < max_iter:
@@ -143,9 +147,9 @@ def _line_search(problem: Problem, point: Point, x: FloatArray) -> Point | None:
 
     def at(length: float) -> tuple[Point, float]:
         there = problem.at(point.f + length * x, point.epsilon, point.error)
-        return there, float((problem.rule.due(there.f) - there.mass) @ x)
+        return there, inner(problem.rule.due(there.f) - there.mass, x)
 
-    steep = _STEEP * float((problem.rule.due(point.f) - point.mass) @ x)
+    steep = _STEEP * inner(problem.rule.due(point.f) - point.mass, x)
     length = 1.0
     candidate, slope = at(length)
     while slope > steep and length < _LONGEST_STEP:

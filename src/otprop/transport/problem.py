@@ -49,11 +49,11 @@ class Problem:
         error = float(np.abs(self.rule.due(f) - mass).sum())
         return Point(f, epsilon, self.rule.value(f) + value, mass, error)
 
-    def start(self, f: FloatArray, epsilon: float) -> Point:
-        """Evaluate at `f`, or where a cold start would be if its value is higher."""
-        cold = self.rule.lift(np.where(np.isfinite(f), 0.0, f), epsilon)
-        if np.array_equal(f, cold):
-            return self.at(f, epsilon)
+    def start(self, f: FloatArray | None, epsilon: float) -> Point:
+        """Evaluate at `f`, or at a cold start if there is no `f` or the value there is higher."""
+        cold = self.rule.lift(np.zeros(self.sweep.costs.shape[1]), epsilon)
+        if f is None:
+            return self.at(cold, epsilon)
         with np.errstate(over="ignore", invalid="ignore"):
             warm = self.at(f, epsilon)
         fed = bool((warm.mass >= _UNDERFLOWN * self.rule.due(warm.f)).all())
@@ -63,7 +63,7 @@ class Problem:
         return self.at(f, epsilon) if warm.value > point.value else point
 
     def sinkhorn_step(self, point: Point, chosen: BoolArray) -> FloatArray:
-        """Return f + ε log(due / mass) for the sources chosen (Algorithm 1, both lines at once).
+        """Return the rule's fixed point for the sources chosen (Algorithm 1, both lines at once).
 
         The step never lowers the value, whichever sources are chosen.
         """
@@ -72,6 +72,5 @@ class Problem:
         lost = np.flatnonzero(chosen & (point.mass < _UNDERFLOWN * due))
         if len(lost):
             log_mass[lost] = self.sweep.log_mass(point.f, point.epsilon, lost)
-        f = point.f.copy()
-        f[chosen] += point.epsilon * (np.log(due[chosen]) - log_mass[chosen])
-        return f
+        fixed = self.rule.fixed_point(point.f, point.epsilon, log_mass)
+        return np.where(chosen, fixed, point.f)

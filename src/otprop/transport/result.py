@@ -20,7 +20,8 @@ class TransportResult:
     Attributes
     ----------
     f : array of shape (l,)
-        Potentials, shifted so that their weighted mean is 0. Always finite.
+        Potentials, shifted so that their weighted mean is 0. −inf for a source that takes no part
+        (one of weight 0, which `solve` refuses and the rounds make use of); finite for all others.
     epsilon : float
         Regularisation that `f` belongs to.
     converged : bool

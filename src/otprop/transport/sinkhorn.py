@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from otprop.arrays import FloatArray
     from otprop.transport.problem import Point, Problem
 
 
 def sinkhorn(
-    problem: Problem, f: FloatArray, epsilon: float, tol: float, max_iter: int
+    problem: Problem, f: FloatArray | None, epsilon: float, tol: float, max_iter: int
 ) -> tuple[Point, int]:
-    """Repeat f ← f + ε log(a / r(f)); return the last point and the number of steps.
+    """Repeat f ← f + ε log(a / r(f)), or the like of another rule; return the last point.
+
+    The second number returned is that of the steps.
 
     The softmax in r(f) is the second line of the loop, v ← b / Kᵀu: the targets' marginals hold
     exactly at every step.
@@ -21,6 +25,6 @@ def sinkhorn(
     for step in range(max_iter):
         if point.error <= tol:
             return point, step
-        due = problem.rule.due(point.f)
-        point = problem.at(problem.sinkhorn_step(point, due > 0), epsilon, point.error)
+        every = np.ones(len(point.f), bool)
+        point = problem.at(problem.sinkhorn_step(point, every), epsilon, point.error)
     return point, max_iter

@@ -12,6 +12,7 @@ from otprop.transport.newton import newton
 from otprop.transport.problem import Problem
 from otprop.transport.result import TransportResult
 from otprop.transport.sinkhorn import sinkhorn
+from otprop.transport.sums import inner
 from otprop.transport.sweep import Sweep
 from otprop.transport.workers import Workers
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from otprop.arrays import DoubleArray, FloatArray
+    from otprop.transport.marginals import MarginalRule
 
 
 SolverName = Literal["newton", "sinkhorn"]
@@ -38,6 +40,8 @@ def solve(
     warm_start: ArrayLike | None = None,
 ) -> TransportResult:
     """Solve the entropic transport problem of Eq. 11 through its semi-dual.
+
+    All the cores that this process may use work on it; their number does not change the result.
 
     Parameters
     ----------
@@ -81,7 +85,6 @@ def solve(
         return solve_sweep(
             sweep,
             Rows(weights),
-            received,
             epsilon,
             tol=tol,
             solver=solver,
@@ -92,8 +95,7 @@ def solve(
 
 def solve_sweep(
     sweep: Sweep,
-    rule: Rows,
-    target_weights: DoubleArray,
+    rule: MarginalRule,
     epsilon: float,
     *,
     tol: float,
@@ -111,13 +113,11 @@ def solve_sweep(
         )
     steps = _DEFAULT_MAX_ITER[solver] if max_iter is None else max_iter
     epsilon = float(epsilon)
-    with np.errstate(divide="ignore"):
-        cold = epsilon * np.log(rule.weights)
-    start = cold if warm_start is None else np.where(rule.weights > 0, warm_start, -np.inf)
-    point, taken = SOLVERS[solver](Problem(sweep, rule), start, epsilon, tol, steps)
-    entropy = epsilon * (float(target_weights @ np.log(target_weights)) - 1.0)
+    point, taken = SOLVERS[solver](Problem(sweep, rule), warm_start, epsilon, tol, steps)
+    received = sweep.target_weights
+    entropy = epsilon * (inner(received, np.log(received)) - 1.0)
     return TransportResult(
-        f=np.asarray(rule.gauge(point.f), np.float64),
+        f=np.asarray(point.f, np.float64),
         epsilon=epsilon,
         converged=point.error <= tol,
         marginal_error=point.error,
@@ -171,7 +171,10 @@ def _check_weights(weights: ArrayLike | None, size: int, name: str) -> DoubleArr
     if not (np.isfinite(array).all() and (array > 0).all()):
         raise ValueError(f"{name} must be positive and finite.")
     array = array / array.max()
-    return np.asarray(array / array.sum())
+    array = np.asarray(array / array.sum())
+    if array.min() < np.finfo(float).tiny:
+        raise ValueError(f"{name} span more than double precision holds.")
+    return array
 
 
 def _check_warm_start(f: ArrayLike, size: int) -> DoubleArray:

@@ -11,6 +11,8 @@ from otprop.transport import elimination, kernels
 from otprop.transport.blocks import block_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from otprop.arrays import FloatArray, IntArray
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 # Below this density a block's shares are kept as a list of entries, which then is also the smaller
 # of the two forms and the faster to multiply with.
 _SPARSE_DENSITY = 0.25
+
+# Most runs of neighbouring blocks that are added up one by one; each run is a task.
+_LANES = 32
 
 # Tasks that the graph of the sources is assembled by.
 _STRIPES = 8
@@ -49,8 +54,9 @@ class Sweep:
 
     `evaluate` passes over the costs. The shares it meets are kept for `spread`, in a form that
     depends on their density alone, as far as `memory` bytes go; the others are found again when
-    they are needed. Block sums are added in the order of the blocks. Hence the result does not
-    depend on memory or threads, to the bit.
+    they are needed. Sums are added up in lanes, runs of neighbouring blocks whose number depends
+    on that of the blocks alone, and then in the order of the lanes. Hence the result does not
+    depend on memory or threads, to the bit, and the room for sums does not grow with the blocks.
     """
 
     def __init__(
@@ -63,7 +69,7 @@ class Sweep:
         self.costs = costs
         self.count = 0
         self.sparse = False  # whether the shares of the last evaluation are few in every block
-        self._weights = target_weights
+        self.target_weights = target_weights
         self._workers = workers
         self._memory = memory
         self._used = 0
@@ -71,6 +77,7 @@ class Sweep:
         targets, sources = costs.shape
         self._size = block_rows(sources)
         self._blocks = -(-targets // self._size)
+        self._lanes = min(self._blocks, _LANES)
         self._kept: list[FloatArray | _SparseShares | None] = [None] * self._blocks
         self._scratch = threading.local()
         self._at: tuple[FloatArray, float, float] = np.zeros(sources), 1.0, 0.0
@@ -80,32 +87,32 @@ class Sweep:
         self._at = f, epsilon, keep_above
         values = np.zeros(self._blocks)
         sparse = np.zeros(self._blocks, bool)
-        mass = np.zeros((self._blocks, self.costs.shape[1]))
+        mass = np.zeros((self._lanes, self.costs.shape[1]))
 
-        def task(block: int) -> None:
-            shares, values[block], count = self._shares(block, mass[block])
+        def task(block: int, lane: int) -> None:
+            shares, values[block], count = self._shares(block, mass[lane])
             form = self._form(shares, count)
             sparse[block] = isinstance(form, _SparseShares)
             self._keep(block, form)
 
-        self._workers.run(task, self._blocks)
+        self._run(task)
         self.sparse = bool(sparse.all())
         self.count += 1
         return Evaluation(-float(values.sum()), mass.sum(axis=0))
 
     def spread(self, v: FloatArray) -> FloatArray:
         """Return Σ_j b_j P_j (P_j · v), with the shares of the last evaluation."""
-        out = np.zeros((self._blocks, self.costs.shape[1]))
+        out = np.zeros((self._lanes, self.costs.shape[1]))
 
-        def task(block: int) -> None:
+        def task(block: int, lane: int) -> None:
             form = self._found(block)
-            weights = self._weights[self._span(block)]
+            weights = self.target_weights[self._span(block)]
             if isinstance(form, _SparseShares):
-                kernels.spread_sparse(*form, weights, v, out[block])
+                kernels.spread_sparse(*form, weights, v, out[lane])
             else:
-                kernels.spread_dense(form, weights, v.astype(form.dtype), out[block])
+                kernels.spread_dense(form, weights, v.astype(form.dtype), out[lane])
 
-        self._workers.run(task, self._blocks)
+        self._run(task)
         self.count += 1
         return np.asarray(out.sum(axis=0))
 
@@ -120,7 +127,7 @@ class Sweep:
         edges = np.linspace(0, sources, _STRIPES + 1).astype(np.intp)
         for block in range(self._blocks):
             form = cast("_SparseShares", self._found(block))
-            self._join(form, self._weights[self._span(block)], edges, graph)
+            self._join(form, self.target_weights[self._span(block)], edges, graph)
         self.count += 1
         return graph
 
@@ -147,20 +154,32 @@ class Sweep:
 
     def log_mass(self, f: FloatArray, epsilon: float, sources: IntArray) -> FloatArray:
         """Return log r of some sources, free of underflow."""
-        top = np.full((self._blocks, len(sources)), -np.inf)
+        top = np.full((self._lanes, len(sources)), -np.inf)
         scaled = np.zeros_like(top)
 
-        def task(block: int) -> None:
+        def task(block: int, lane: int) -> None:
             span = self._span(block)
             cost, rows = self.costs.read(span.start, span.stop)
+            weights = self.target_weights[span]
             kernels.log_mass_block(
-                cost, rows, f, epsilon, self._weights[span], sources, top[block], scaled[block]
+                cost, rows, f, epsilon, weights, sources, top[lane], scaled[lane]
             )
 
-        self._workers.run(task, self._blocks)
+        self._run(task)
         self.count += 1
         best = top.max(axis=0)
         return np.asarray(best + np.log((scaled * np.exp(top - best)).sum(axis=0)))
+
+    def _run(self, task: Callable[[int, int], None]) -> None:
+        """Call ``task(block, lane)`` for each block, those of a lane one by one and in order."""
+
+        def run_lane(lane: int) -> None:
+            first = lane * self._blocks // self._lanes
+            last = (lane + 1) * self._blocks // self._lanes
+            for block in range(first, last):
+                task(block, lane)
+
+        self._workers.run(run_lane, self._lanes)
 
     def _span(self, block: int) -> slice:
         return slice(block * self._size, min((block + 1) * self._size, self.costs.shape[0]))
@@ -176,7 +195,7 @@ class Sweep:
                 self._scratch.shares = np.empty((self._size, len(f)), cost.dtype)
             own = self._scratch.shares[: len(rows)]
         value, count = kernels.sweep_block(
-            cost, rows, f, epsilon, self._weights[span], own, mass, threshold
+            cost, rows, f, epsilon, self.target_weights[span], own, mass, threshold
         )
         return own, value, count
 

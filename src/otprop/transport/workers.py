@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
@@ -30,13 +31,24 @@ class Workers:
         self._pool: ThreadPoolExecutor | None = None
 
     def run(self, task: Callable[[int], None], blocks: int) -> None:
-        """Call ``task(block)`` once for each block."""
+        """Call ``task(block)`` once for each block.
+
+        After an error, or an interrupt, no thread begins another block; the error is raised when
+        all have finished theirs.
+        """
         queue = iter(range(blocks))
+        stopped = threading.Event()
 
         def drain() -> None:
-            # next() on a range iterator is atomic under the interpreter's lock.
-            for block in queue:
-                task(block)
+            try:
+                # next() on a range iterator is atomic under the interpreter's lock.
+                for block in queue:
+                    if stopped.is_set():
+                        return
+                    task(block)
+            except BaseException:
+                stopped.set()
+                raise
 
         helpers = min(self.count, blocks) - 1
         if helpers < 1:
@@ -44,12 +56,17 @@ class Workers:
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.count - 1, thread_name_prefix="otprop")
-        pending = [self._pool.submit(drain) for _ in range(helpers)]
+        pool = self._pool
+        pending: list[Future[None]] = []
         try:
+            pending.extend(pool.submit(drain) for _ in range(helpers))
             drain()
-        finally:
             for future in pending:
                 future.result()
+        except BaseException:  # also an interrupt that comes while the others are waited for
+            stopped.set()
+            wait(pending)
+            raise
 
     def __enter__(self) -> Self:
         return self
