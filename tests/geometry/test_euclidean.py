@@ -1,13 +1,16 @@
 """Squared distances: right, and the same to the bit wherever they are asked for."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from otprop import OTPropagation
 from otprop.geometry import Euclidean, SparseEuclidean
-from otprop.geometry.kernels import TILE
+from otprop.geometry.kernels import NARROW, TILE, WIDE
 from tests import tables
 
 RELATIVE = {np.float64: 1e-12, np.float32: 1e-6}
@@ -77,6 +80,58 @@ def test_an_entry_is_the_same_in_every_block(dtype):
         np.testing.assert_array_equal(found, whole[np.ix_(targets, shuffled[first:])])
 
 
+@PRECISION
+@pytest.mark.parametrize("columns", [1, 2, 3, 5, 63, 66, 127, 130, 785])
+def test_narrow_tiles_give_the_bits_of_whole_ones(columns, dtype):
+    """As when a round brings a few sources: whatever their first and their number."""
+    x, s = points(70, columns, dtype, 1, middle=0.3), points(2 * TILE, columns, dtype, 2)
+    geometry = Euclidean(x, s)
+    geometry.add_sources(np.arange(2 * TILE))
+    whole = filled(geometry, np.arange(70), 2 * TILE)
+    spans = [
+        (0, 1),
+        (TILE - 1, 1),
+        (TILE - 1, 2),
+        (NARROW - 1, NARROW + 2),
+        (3, WIDE),
+        (3, WIDE + 1),
+    ]
+    for first, number in [*spans, (TILE - 5, WIDE), (2 * TILE - 1, 1), (TILE + 31, 65)]:
+        found = np.full((70, number), np.nan, dtype)
+        geometry.fill(np.arange(70), first, found)
+        np.testing.assert_array_equal(found, whole[:, first : first + number])
+
+
+def processor_time(geometry, rows, first, number):
+    out = np.empty((rows, number))
+    times = []
+    for _ in range(5):
+        start = time.process_time()
+        geometry.fill(np.arange(rows), first, out)
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def test_one_new_source_costs_far_less_than_a_tile_of_them():
+    x = points(3000, 300)
+    geometry = Euclidean(x, x)
+    geometry.add_sources(np.arange(TILE))
+    assert processor_time(geometry, 3000, 3, 1) < processor_time(geometry, 3000, 0, TILE) / 2
+
+
+def test_sums_are_kept_for_a_chunk_of_rows_alone():
+    """One new source and many rows: no tile of sums for each of them."""
+    x = points(30_000, 2)
+    geometry = Euclidean(x, x)
+    geometry.add_sources(np.arange(1))
+    resource = pytest.importorskip("resource")
+    filled(geometry, np.arange(30_000), 1)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(3):
+        filled(geometry, np.tile(np.arange(30_000), 40), 1)  # 2.3 GiB of sums, else
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**18  # KiB
+
+
 def test_rows_in_any_memory_order_give_the_same_bits():
     x, s = points(20, 9), points(30, 9, seed=1)
     whole = between(x, s)
@@ -109,6 +164,59 @@ def test_sparse_distances_are_never_negative():
     found = between(x, x.copy(), SparseEuclidean)
     assert found.min() >= 0
     np.testing.assert_allclose(np.diag(found), 0, atol=1e-14)
+
+
+@PRECISION
+@pytest.mark.parametrize("columns", [3, 40, 700])
+def test_the_distance_of_equal_sparse_rows_is_zero(columns, dtype):
+    x = scattered(60, columns, dtype, 5)
+    assert not np.diag(between(x, x.copy(), SparseEuclidean)).any()
+    # The same rows with their entries in another order, and some entries in two parts.
+    shuffled = x.copy()
+    for row in range(60):
+        span = slice(x.indptr[row], x.indptr[row + 1])
+        shuffled.indices[span], shuffled.data[span] = x.indices[span][::-1], x.data[span][::-1]
+    halves = sparse.csr_matrix(
+        (np.repeat(x.data / 2, 2), np.repeat(x.indices, 2), 2 * x.indptr), x.shape
+    )
+    for other in (shuffled, halves):
+        order, data = other.indices.copy(), other.data.copy()
+        assert not np.diag(between(x, other, SparseEuclidean)).any()
+        assert not np.diag(between(other, x, SparseEuclidean)).any()
+        np.testing.assert_array_equal(other.indices, order)  # the caller's, untouched
+        np.testing.assert_array_equal(other.data, data)
+
+
+def test_what_rounding_leaves_of_equal_sparse_rows_is_zero():
+    """Equal but for the last bit: the difference of norms and product is rounding alone."""
+    x = scattered(200, 30, seed=3)
+    near = x.copy()
+    near.data = np.nextafter(near.data, 2.0)
+    assert not np.diag(between(x, near, SparseEuclidean)).any()
+    # ... but a difference above rounding stays.
+    near.data = x.data * (1 + 1e-6)
+    assert (np.diag(between(x, near, SparseEuclidean)) > 0)[np.diff(x.indptr) > 0].all()
+
+
+@PRECISION
+def test_a_sparse_table_with_labelled_duplicates_has_the_epsilon_of_the_dense_one(dtype):
+    x = scattered(30, 40, dtype, 7).toarray()
+    x = np.repeat(x, 3, axis=0)  # nearest rows are duplicates, at a cost of 0
+    y = np.where(np.arange(90) % 9 == 8, -1, np.arange(90) // 3 % 2)
+    dense = OTPropagation().fit(x, y).epsilon_
+    assert OTPropagation().fit(sparse.csr_matrix(x), y).epsilon_ == pytest.approx(dense, rel=1e-5)
+
+
+def test_some_sparse_sources_can_be_asked_for():
+    x, s = scattered(40, 25), scattered(50, 25, seed=1)
+    whole = between(x, s, SparseEuclidean)
+    geometry = SparseEuclidean(x, s)
+    geometry.add_sources(np.arange(50))
+    for first, number in [(0, 7), (7, 1), (8, 42), (0, 7), (0, 50), (3, 30), (7, 1)]:
+        out = np.empty((40, number))
+        geometry.fill(np.arange(40), first, out)
+        np.testing.assert_array_equal(out, whole[:, first : first + number])
+        assert sum(b - a for a, b in geometry._columns) <= 50
 
 
 def test_an_entry_between_sparse_rows_is_the_same_in_every_block():

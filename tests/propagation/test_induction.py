@@ -1,12 +1,16 @@
 """Algorithm 3: why new rows are led through the rounds and not transported anew."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from otprop import OTPropagation
-from otprop.transport import solve
+from otprop.geometry import Euclidean
+from otprop.propagation import explain, replay
+from otprop.transport import Workers, blocks, solve
 from tests import oracles, tables
 
 
@@ -96,3 +100,86 @@ def test_a_row_beyond_all_others_still_gets_a_distribution(scale):
     X, _, y = tables.blobs(40, 2, 3, seed=5)
     found = OTPropagation(epsilon=0.5).fit(X, y).predict_proba([[scale, scale]])
     assert found.sum() == pytest.approx(1.0)
+
+
+class Spy:
+    """A geometry that notes what it is asked for."""
+
+    def __init__(self, geometry):
+        self._geometry = geometry
+        self.dtype = geometry.dtype
+        self.may_forbid = geometry.may_forbid
+        self.asked = []
+
+    def fill(self, targets, first, out):
+        self.asked.append((set(targets.tolist()), first, out.shape[1]))
+        self._geometry.fill(targets, first, out)
+
+
+def spied(model, X):
+    geometry = Euclidean(np.asarray(X, float), model._fitted.points)
+    geometry.add_sources(np.arange(len(model._fitted.points)))
+    return Spy(geometry)
+
+
+@pytest.fixture(scope="module")
+def in_rounds():
+    X, _, y = tables.blobs(300, 2, 3, seed=5, known=0.1)
+    model = OTPropagation(epsilon=1.0, alpha=0.9).fit(X, y)
+    assert len(model.trace_) > 5
+    return model, X[y < 0], model.round_[y < 0]
+
+
+def test_costs_to_later_sources_are_computed_for_rows_still_waiting_alone(in_rounds):
+    model, X, left = in_rounds
+    spy = spied(model, X)
+    decision = replay(spy, len(X), model._fitted.replay, Workers(1))
+    np.testing.assert_array_equal(decision.round, left)
+    np.testing.assert_array_equal(decision.distributions, model.predict_proba(X))
+    known = 0
+    for rows, first, number in spy.asked:
+        assert first == known  # each cost once
+        asking = next(done.round for done in model.trace_ if done.sources > known)
+        assert rows == set(np.flatnonzero(left >= asking).tolist())
+        known += number
+    assert spy.asked[0][2] == max(model.trace_[0].sources, 32)
+    # Rows that leave at once cost no more than the given sources.
+    spy = spied(model, X[left == 1])
+    replay(spy, int((left == 1).sum()), model._fitted.replay, Workers(1))
+    assert [asked[1:] for asked in spy.asked] == [(0, max(model.trace_[0].sources, 32))]
+
+
+@pytest.mark.parametrize("workers", [None, 1, 3])
+def test_an_explanation_computes_the_costs_of_each_round_alone(in_rounds, workers):
+    model, X, left = in_rounds
+    fitted = model._fitted
+    decision = replay(spied(model, X), len(X), fitted.replay, Workers(1))
+    spy = spied(model, X)
+    with mock.patch.object(blocks, "_BLOCK_ENTRIES", 1):  # blocks of 64 rows
+        threads = [] if workers is None else [Workers(workers)]
+        sources, shares = explain(spy, decision, fitted.replay, 200, *threads)
+    assert len(spy.asked) > 4
+    for rows, first, number in spy.asked:
+        assert first == 0
+        assert {number} == {model.trace_[left[row] - 1].sources for row in rows}
+    for row, (told, parts) in enumerate(zip(sources, shares, strict=True)):
+        f = fitted.replay.potentials[left[row] - 1]
+        real = min(len(f), 200)
+        assert (told[real:] == -1).all()
+        assert not parts[real:].any()
+        cost = tables.squared(X[[row]], fitted.points[: len(f)])
+        expected = oracles.shares(cost, f, 1.0)[0]
+        np.testing.assert_allclose(parts[:real], expected[told[:real]], atol=1e-12)
+        np.testing.assert_allclose(parts[:real], np.sort(expected)[::-1][:real], atol=1e-12)
+
+
+def test_rows_out_of_reach_are_explained_by_nobody():
+    cost = np.zeros((5, 5))
+    cost[4], cost[:, 4] = np.inf, np.inf
+    with pytest.warns(UserWarning, match="no finite cost"):
+        model = OTPropagation(geometry="precomputed", epsilon=1.0).fit(cost, [0, 1, -1, -1, -1])
+    with pytest.warns(UserWarning, match="no finite cost"):
+        told = model.explain(cost, n=3)
+    assert (told.sources[4] == -1).all()
+    assert not told.shares[4].any()
+    assert told.round[4] == -1

@@ -122,7 +122,7 @@ def test_the_trace_counts_as_equations_19_and_20(table, epsilon, alpha, stall):
         assert done.accepted == (model.round_ == number).sum() >= 1
         labelled, open_ = labelled + done.accepted, open_ - done.accepted
     assert (labelled, open_) == (len(y), 0)
-    assert model.n_iter_ == len(model.trace_) + 1
+    assert model.n_iter_ == len(model.trace_)
 
 
 @given(**TABLES)

@@ -26,5 +26,8 @@ class Geometry(Protocol):
         ...
 
     def fill(self, targets: IntArray, first: int, out: FloatArray) -> None:
-        """Write the costs of `targets` to the sources from `first` on, one row a target."""
+        """Write the costs of `targets` to the sources from `first` on, one row a target.
+
+        As many sources as `out` has columns: not all need be asked for.
+        """
         ...

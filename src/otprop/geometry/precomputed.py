@@ -15,7 +15,8 @@ class Precomputed:
 
     def __init__(self, cost: FloatArray) -> None:
         self.dtype: np.dtype[Any] = cost.dtype
-        self.may_forbid = bool(np.isposinf(cost).any())
+        # Row by row: no mask as large as the matrix.
+        self.may_forbid = any(bool(np.isposinf(row).any()) for row in cost)
         self._cost = cost
         self._sources = np.empty(0, np.intp)
 
@@ -25,4 +26,5 @@ class Precomputed:
 
     def fill(self, targets: IntArray, first: int, out: FloatArray) -> None:
         """Write the costs of `targets` to the sources from `first` on, one row a target."""
-        out[:] = self._cost[np.ix_(targets, self._sources[first:])]
+        chosen = self._sources[first : first + out.shape[1]]
+        out[:] = self._cost[np.ix_(targets, chosen)]

@@ -18,7 +18,8 @@ class OpenCosts:
     """Costs kept in memory while they fit, else recomputed in blocks; the same to the bit.
 
     A round moves targets to the sources: only their columns are computed anew. Rows of targets
-    that have left stay in the array until it has to grow.
+    that have left stay in the array until it has to grow; while it grows, both arrays together
+    keep to the memory allowed.
     """
 
     def __init__(
@@ -34,7 +35,8 @@ class OpenCosts:
         self._workers = workers
         self._memory = memory
         self._sources = 0
-        self._kept: FloatArray | None = None
+        self._buffer: FloatArray | None = None
+        self._kept: FloatArray | None = None  # rows of the buffer
         self._rows = np.empty(0, np.intp)
         self._add(sources)
 
@@ -51,7 +53,7 @@ class OpenCosts:
     @property
     def memory_left(self) -> float:
         """Bytes that the kept costs leave for others."""
-        return self._memory - (0 if self._kept is None else self._kept.nbytes)
+        return self._memory - (0 if self._buffer is None else self._buffer.nbytes)
 
     def read(self, start: int, stop: int) -> tuple[FloatArray, IntArray]:
         """Return an array and the rows of it that hold the open targets `start` to `stop`."""
@@ -85,39 +87,64 @@ class OpenCosts:
         """Return the costs of some open targets."""
         return self if mask.all() else ChosenCosts(self, np.flatnonzero(mask))
 
-    def accept(self, joining: IntArray) -> None:
-        """Move some of the open targets to the sources, in the order given."""
-        staying = ~np.isin(self.targets, joining, assume_unique=True)
-        self.targets = self.targets[staying]
+    def accept(self, mask: BoolArray) -> None:
+        """Move some of the open targets to the sources, in their order."""
+        joining, self.targets = self.targets[mask], self.targets[~mask]
         if self._kept is not None:
-            self._rows = self._rows[staying]
+            self._rows = self._rows[~mask]
         self._add(joining)
 
     def _add(self, joining: IntArray) -> None:
-        self._geometry.add_sources(joining)
         known, self._sources = self._sources, self._sources + len(joining)
+        if len(self.targets) == 0:
+            self._buffer = self._kept = None
+            return
+        self._geometry.add_sources(joining)
         if self._kept is None or self._kept.shape[1] < self._sources:
             known = self._make_room(known)
         if self._kept is not None:
             self._fill(self._kept, known)
 
     def _make_room(self, known: int) -> int:
-        """Allocate what fits, move over the costs known; return how many sources these are."""
-        # A quarter more than needed: in a stall sources come one by one.
-        first_time = self._kept is None
-        for sources in (self._sources + (0 if first_time else self._sources // 4), self._sources):
-            if len(self.targets) * sources * self.dtype.itemsize <= self._memory:
-                break
-        else:
-            self._kept = None
+        """Find room for all sources if it fits, and keep the costs known if that fits as well.
+
+        Return how many sources' costs are known.
+        """
+        targets, least = self.shape
+        if self._kept is None or self._buffer is None:
+            if targets * least * self.dtype.itemsize <= self._memory:
+                self._allocate(least)
             return 0
-        old, self._kept = self._kept, np.empty((len(self.targets), sources), self.dtype)
-        if old is None:
-            known = 0
+        # A quarter more than needed: in a stall sources come one by one.
+        wanted = least + least // 4
+        old = self._kept
+        if (len(self._buffer) + targets * wanted) * self.dtype.itemsize <= self._memory:
+            left = self._rows
+            kept = self._allocate(wanted)
+            size = block_rows(known)
+            for start in range(0, targets, size):
+                kept[start : start + size, :known] = old[left[start : start + size], :known]
+        elif targets * least <= len(self._buffer):
+            width = min(wanted, len(self._buffer) // targets)
+            self._kept = self._buffer[: targets * width].reshape(targets, width)
+            _move(old, self._rows, self._kept, known)
         else:
-            self._kept[:, :known] = old[self._rows, :known]
-        self._rows = np.arange(len(self.targets))
+            del old
+            self._buffer = self._kept = None
+            fitting = int(self._memory / self.dtype.itemsize) // targets
+            if least <= fitting:
+                self._allocate(min(wanted, fitting))
+            return 0
+        self._rows = np.arange(targets)
         return known
+
+    def _allocate(self, sources: int) -> FloatArray:
+        """Make a new array for the open targets; nothing is in it."""
+        targets = len(self.targets)
+        self._buffer = np.empty(targets * sources, self.dtype)
+        self._kept = self._buffer.reshape(targets, sources)
+        self._rows = np.arange(targets)
+        return self._kept
 
     def _fill(self, kept: FloatArray, first: int) -> None:
         """Compute the columns from `first` on, block by block."""
@@ -131,6 +158,17 @@ class OpenCosts:
             kept[rows, first : self._sources] = out
 
         self._workers.run(task, -(-len(self.targets) // size))
+
+
+def _move(old: FloatArray, rows: IntArray, new: FloatArray, known: int) -> None:
+    """Move ascending rows of `old` to the rows of `new`, which is the same memory in longer rows.
+
+    Those that move towards the start go first, from the start on; then those that move towards
+    the end, from the end on. So none is overwritten before it has moved.
+    """
+    back = rows * old.shape[1] >= np.arange(len(rows)) * new.shape[1]
+    for row in [*np.flatnonzero(back), *np.flatnonzero(~back)[::-1]]:
+        new[row, :known] = old[rows[row], :known]
 
 
 class ChosenCosts:

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from otprop.propagation.certainty import certainty
-from otprop.transport import block_rows
+from otprop.transport import Workers, block_rows
 from otprop.transport import kernels as transport_kernels
 
 if TYPE_CHECKING:
     from otprop.arrays import BoolArray, DoubleArray, FloatArray, IntArray
     from otprop.geometry import Geometry
     from otprop.propagation.certainty import Threshold
-    from otprop.transport import Workers
 
 
 class Replay(NamedTuple):
@@ -50,22 +49,26 @@ def replay(geometry: Geometry, targets: int, model: Replay, workers: Workers) ->
 
     def task(block: int) -> None:
         rows = np.arange(block * size, min((block + 1) * size, targets))
-        cost = _costs(geometry, rows, len(model.labels))
-        waiting = np.arange(len(rows))
+        costs = _Costs(geometry, rows, len(model.labels))
+        waiting = np.ones(len(rows), np.bool_)
         for number, (f, bound) in enumerate(
             zip(model.potentials, model.thresholds, strict=True), start=1
         ):
-            if len(waiting) == 0:
+            able = np.flatnonzero(waiting)
+            if len(able) == 0:
                 return
-            able = waiting
+            cost = costs.to(able, len(f))
             if geometry.may_forbid:
-                able = waiting[_reachable(cost[waiting], f)]
+                able = able[_reachable(cost[able, : len(f)], f)]
             found, scores = _distributions(cost, able, f, model)
             accepted = bound.accepts(scores)
-            _settle(decision, rows[able[accepted]], found[accepted], scores[accepted], number)
-            waiting = np.setdiff1d(waiting, able[accepted], assume_unique=True)
+            leaving = able[accepted]
+            _settle(decision, rows[leaving], found[accepted], scores[accepted], number)
+            waiting[leaving] = False
+        able = np.flatnonzero(waiting)
         f = np.zeros(len(model.labels))
-        able = waiting[_reachable(cost[waiting], f)]
+        cost = costs.to(able, len(f))
+        able = able[_reachable(cost[able], f)]
         found, scores = _distributions(cost, able, f, model)
         _settle(decision, rows[able], found, scores, 0)
 
@@ -74,42 +77,72 @@ def replay(geometry: Geometry, targets: int, model: Replay, workers: Workers) ->
 
 
 def explain(
-    geometry: Geometry, decision: Decision, model: Replay, n: int
+    geometry: Geometry,
+    decision: Decision,
+    model: Replay,
+    n: int,
+    workers: Workers | None = None,
 ) -> tuple[IntArray, FloatArray]:
     """Return the n sources with the largest shares in each row's distribution, and the shares.
 
-    Sources are counted in the order in which they came; rows out of reach have shares of 0.
+    Sources are counted in the order in which they came. Where a row's round had fewer than n
+    sources, and for rows out of reach, the remaining ones are -1, with shares of 0.
     """
     targets = len(decision.round)
     n = min(n, len(model.labels))
-    sources = np.zeros((targets, n), np.intp)
+    sources = np.full((targets, n), -1, np.intp)
     largest = np.zeros((targets, n), geometry.dtype)
     size = block_rows(len(model.labels))
-    for start in range(0, targets, size):
-        rows = np.arange(start, min(start + size, targets))
-        cost = _costs(geometry, rows, len(model.labels))
-        for number in np.unique(decision.round[rows]):
-            if number < 0:
-                continue
+
+    def task(block: int) -> None:
+        rounds = decision.round[block * size : (block + 1) * size]
+        for number in np.unique(rounds[rounds >= 0]):
             f = np.zeros(len(model.labels)) if number == 0 else model.potentials[number - 1]
-            chosen = np.flatnonzero(decision.round[rows] == number)
-            shares = np.empty((len(chosen), len(f)), cost.dtype)
-            transport_kernels.share_block(cost, chosen, f, model.epsilon, shares)
+            rows = block * size + np.flatnonzero(rounds == number)
+            cost = np.empty((len(rows), len(f)), geometry.dtype)
+            geometry.fill(rows, 0, cost)
+            shares = np.empty_like(cost)
+            transport_kernels.share_block(cost, np.arange(len(rows)), f, model.epsilon, shares)
             best = np.argsort(-shares, axis=1, kind="stable")[:, :n]
-            sources[rows[chosen], : best.shape[1]] = best
-            largest[rows[chosen], : best.shape[1]] = np.take_along_axis(shares, best, axis=1)
+            sources[rows, : best.shape[1]] = best
+            largest[rows, : best.shape[1]] = np.take_along_axis(shares, best, axis=1)
+
+    (Workers(1) if workers is None else workers).run(task, -(-targets // size))
     return sources, largest
 
 
-def _costs(geometry: Geometry, rows: IntArray, sources: int) -> FloatArray:
-    cost = np.empty((len(rows), sources), geometry.dtype)
-    geometry.fill(rows, 0, cost)
-    return cost
+class _Costs:
+    """Costs of a block of rows, computed as the rounds ask for them.
+
+    Most rows leave in the first round: they need not know what they cost to later sources.
+    """
+
+    # Where single sources join, costs are computed for a few rounds at once.
+    _AHEAD = 32
+
+    def __init__(self, geometry: Geometry, rows: IntArray, sources: int) -> None:
+        self._geometry = geometry
+        self._rows = rows
+        self._cost = np.empty((len(rows), sources), geometry.dtype)
+        self._known = 0
+
+    def to(self, waiting: IntArray, sources: int) -> FloatArray:
+        """Return the block's costs, good for the rows still waiting and the first sources.
+
+        Rows that no longer wait must not come back.
+        """
+        if sources > self._known:
+            known, total = self._known, self._cost.shape[1]
+            self._known = min(max(sources, known + self._AHEAD), total)
+            new = np.empty((len(waiting), self._known - known), self._cost.dtype)
+            self._geometry.fill(self._rows[waiting], known, new)
+            self._cost[waiting, known : self._known] = new
+        return self._cost
 
 
 def _reachable(cost: FloatArray, f: DoubleArray) -> BoolArray:
     """Whether some source that takes part has a finite cost."""
-    return np.asarray((np.isfinite(cost[:, : len(f)]) & np.isfinite(f)).any(axis=1))
+    return np.asarray((np.isfinite(cost) & np.isfinite(f)).any(axis=1))
 
 
 def _distributions(

@@ -66,7 +66,6 @@ def propagate(
         solved = solve_sweep(
             sweep,
             Rows(giving / giving.sum()),
-            received,
             settings.epsilon,
             tol=settings.tol,
             solver=settings.solver,
@@ -96,7 +95,9 @@ def propagate(
         )
         found.accept(rows[accepted], distributions[accepted], scores[accepted])
         found.end_round(solved.f, bound, done)
-        costs.accept(rows[accepted])
+        joining = reached.copy()
+        joining[reached] = accepted
+        costs.accept(joining)
         report(done)
     return found
 
@@ -128,12 +129,19 @@ def _with_joining(
     prices = np.where(np.isfinite(f), f, 0.0)
     targets, sources = costs.shape
     size = block_rows(sources)
-    joining = [prices]
-    for start in range(0, targets, size):
-        chosen = np.flatnonzero(accepted[start : start + size])
-        if len(chosen):
-            cost, rows = costs.read(start, min(start + size, targets))
-            shares = np.empty((len(chosen), sources), cost.dtype)
-            transport_kernels.share_block(cost, rows[chosen], f, settings.epsilon, shares)
-            joining.append(shares @ prices)
-    return np.concatenate(joining)
+    blocks = -(-targets // size)
+    chosen = np.flatnonzero(accepted)
+    edges = np.searchsorted(chosen, size * np.arange(blocks + 1))
+    joining = np.empty(len(chosen))
+
+    def task(block: int) -> None:
+        here = slice(edges[block], edges[block + 1])
+        start, stop = block * size, min((block + 1) * size, targets)
+        if here.start < here.stop:
+            cost, rows = costs.read(start, stop)
+            transport_kernels.price_block(
+                cost, rows[chosen[here] - start], f, settings.epsilon, prices, joining[here]
+            )
+
+    settings.workers.run(task, blocks)
+    return np.concatenate([prices, joining])
