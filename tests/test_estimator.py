@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from otprop import OTPropagation
+from otprop import OTPropagation, estimator
 from tests import oracles, tables
 
 X, TRUE, Y = tables.blobs(60, 3, 3, seed=0, spread=0.3)
@@ -175,7 +175,7 @@ def test_fit_sets_what_it_says():
     assert model.epsilon_ == 0.3
     assert model.n_features_in_ == 3
     assert not hasattr(model, "feature_names_in_")
-    assert model.n_iter_ == len(model.trace_) + 1
+    assert model.n_iter_ == len(model.trace_)
     assert model.transduction_.shape == model.certainty_.shape == model.round_.shape == (60,)
     assert model.label_distributions_.shape == (60, 3)
     assert model.score(X, TRUE) == (model.predict(X) == TRUE).mean()
@@ -222,8 +222,107 @@ def test_a_class_with_a_single_label_works():
 def test_an_unfitted_model_says_so(method):
     with pytest.raises(NotFittedError):
         getattr(OTPropagation(), method)(X)
+
+
+def test_an_unfitted_model_says_so_before_the_first_batch_is_asked_for():
     with pytest.raises(NotFittedError):
-        next(OTPropagation().predict_batches([X]))
+        OTPropagation().predict_batches([X])
+
+
+def fail(*_, **__):
+    raise KeyboardInterrupt
+
+
+# What can end a fit early, and where: each is a change of the model or of what it is given.
+BROKEN = {
+    "text in X": lambda _: (pd.DataFrame([["x"]] * 60, columns=["z"]), Y),
+    "NaN in X": lambda _: (pd.DataFrame({"z": [np.nan] * 60}), Y),
+    "too few labels": lambda _: (X[:, :2], Y[:7]),
+    "one class": lambda _: (X[:, :2], np.where(Y < 0, -1, 5)),
+    "a column of no label": lambda _: (pd.DataFrame(X[:, :2], columns=list("yz")), [None] * 60),
+    "interrupted in a round": lambda patch: (
+        patch.setattr(OTPropagation, "_report", fail),
+        (X[:, :2], tables.rename(Y, ANIMALS)),
+    )[1],
+    "interrupted at the end": lambda patch: (
+        patch.setattr(estimator, "_warn_of", fail),
+        (X[:, :2], tables.rename(Y, ANIMALS)),
+    )[1],
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_fit_that_fails_leaves_a_fresh_model_unfitted(how, monkeypatch):
+    model = OTPropagation(**PARAMETERS)
+    with pytest.raises((ValueError, KeyboardInterrupt)):
+        model.fit(*BROKEN[how](monkeypatch))
+    assert vars(model).keys() == model.get_params().keys()
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+@pytest.mark.parametrize("table", ["list", "pandas"])
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_fit_that_fails_leaves_a_fitted_model_as_it_was(how, table, monkeypatch):
+    model = fitted(TABLES[table])
+    before = vars(model).copy()
+    with pytest.raises((ValueError, KeyboardInterrupt)):
+        model.set_params(epsilon=0.7).fit(*BROKEN[how](monkeypatch))
+    assert vars(model) == before | {"epsilon": 0.7}
+    np.testing.assert_array_equal(model.predict_proba(TABLES[table]), REFERENCE.predict_proba(X))
+
+
+def test_a_parameter_set_after_fit_is_for_the_next_fit():
+    cost = tables.squared(X)
+    points, costs = fitted(), fitted(cost, geometry="precomputed")
+    points.set_params(geometry="precomputed", epsilon=9.0, alpha=0.0)
+    costs.set_params(geometry="euclidean", epsilon=9.0, alpha=0.0)
+    np.testing.assert_array_equal(points.predict_proba(NEW), REFERENCE.predict_proba(NEW))
+    np.testing.assert_array_equal(points.explain(NEW).sources, REFERENCE.explain(NEW).sources)
+    np.testing.assert_array_equal(costs.predict(cost), REFERENCE.predict(X))
+    cost[0, 1:] = INF  # allowed among costs alone
+    np.testing.assert_array_equal(costs.predict(cost)[1:], REFERENCE.predict(X)[1:])
+    many = fitted(sparse.csr_matrix(X)).set_params(geometry="precomputed")
+    np.testing.assert_array_equal(many.predict(sparse.csr_matrix(X)), REFERENCE.predict(X))
+
+
+# ---- scores
+
+
+def test_only_rows_with_a_label_are_scored():
+    found = REFERENCE.predict(X)
+    y = np.where(np.arange(60) < 20, found, -1)
+    assert REFERENCE.score(X, y) == 1.0
+    y[:5] = (found[:5] + 1) % 3
+    assert REFERENCE.score(X, y) == 0.75
+    assert REFERENCE.score(X, [None if k < 0 else k for k in y]) == 0.75
+    assert REFERENCE.score(X, pd.Series(y).where(y >= 0).astype("Int64")) == 0.75
+    weights = np.where(np.arange(60) < 5, 3.0, 1.0)
+    assert REFERENCE.score(X, y, weights) == 0.5
+    assert REFERENCE.score(X, y, sample_weight=weights.tolist()) == 0.5
+
+
+def test_texts_are_scored_as_texts():
+    model = fitted(y=MISSING["None"])
+    y = np.full(60, None, dtype=object)
+    y[:3] = model.predict(X[:3])
+    y[3] = "a class never seen, longer than the others"
+    assert model.score(X, y) == 0.75
+
+
+@pytest.mark.parametrize("y", [[7] * 60, ["a"] * 60, [0.0] * 60])
+def test_classes_that_the_model_does_not_know_count_as_wrong(y):
+    assert REFERENCE.score(X, y) == np.mean(REFERENCE.predict(X) == 0) * (y[0] == 0.0)
+
+
+def test_a_score_needs_a_label_and_as_many_as_rows():
+    for y in ([-1] * 60, [None] * 60, np.full(60, np.nan)):
+        with pytest.raises(ValueError, match="y has no labelled row to score"):
+            REFERENCE.score(X, y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        REFERENCE.score(X, Y[:-1])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        REFERENCE.score(X, Y, np.ones(59))
 
 
 # ---- predictions
@@ -272,7 +371,9 @@ def test_an_explanation_adds_up_to_the_distribution(wrap):
     assert (np.diff(told.shares, axis=1) <= 0).all()
     U = np.stack([np.where(told.labels == k, told.shares, 0).sum(axis=1) for k in range(3)], axis=1)
     np.testing.assert_allclose(U, model.predict_proba(wrap(X)), atol=1e-12)
-    np.testing.assert_array_equal(told.labels, model.transduction_[told.sources])
+    named = told.sources >= 0
+    assert not told.shares[~named].any()
+    np.testing.assert_array_equal(told.labels[named], model.transduction_[told.sources[named]])
 
 
 def test_an_explanation_names_rows_of_fit_and_their_shares():
@@ -297,6 +398,8 @@ def test_a_row_is_explained_by_sources_of_its_round_alone():
     number = model.trace_[2].sources
     assert (told.shares[:, :number] > 0).all()
     assert not told.shares[:, number:].any()
+    assert (told.sources[:, number:] == -1).all()
+    assert (told.sources[:, :number] >= 0).all()
     assert (model.round_[told.sources[:, :number]] < 3).all()
 
 
@@ -352,7 +455,7 @@ def test_labels_reach_along_a_chain_through_rows_newly_accepted(island):
     np.testing.assert_array_equal(island.round_, [0, 0, 1, 2, 3, -1])
     assert [done.unreachable for done in island.trace_] == [3, 2, 1]
     assert [done.targets for done in island.trace_] == [4, 3, 2]
-    assert island.n_iter_ == 4
+    assert island.n_iter_ == 3
     # In round 1 the one target in reach takes the weights; later the chain has one source.
     np.testing.assert_allclose(island.label_distributions_[2], [0.5, 0.5])
     np.testing.assert_array_equal(island.label_distributions_[3].max(), 1.0)
@@ -474,10 +577,36 @@ def test_warnings_point_at_the_callers_line():
     with pytest.warns(ConvergenceWarning) as caught:
         OTPropagation(epsilon=0.01, max_iter=1).fit(X, Y)
     assert caught[0].filename == __file__
-    cost = np.where(np.eye(60, dtype=bool), 0.0, INF)
-    with pytest.warns(UserWarning, match="no finite cost") as caught:
-        OTPropagation(epsilon=1.0, geometry="precomputed").fit(cost, Y)
+    with pytest.warns(UserWarning, match="nothing to choose by") as caught:
+        OTPropagation().fit(X[:9], [0, 1, 2, -1, -1, -1, -1, -1, -1])
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    "call",
+    {
+        "fit": lambda model, cost: model.fit(cost, Y),
+        "predict": lambda model, cost: model.predict(cost),
+        "predict_proba": lambda model, cost: model.predict_proba(cost),
+        "predict_certainty": lambda model, cost: model.predict_certainty(cost),
+        "predict_batches": lambda model, cost: next(model.predict_batches([cost])),
+        "score": lambda model, cost: model.score(cost, TRUE),
+        "explain": lambda model, cost: model.explain(cost),
+    }.items(),
+    ids=lambda item: item[0],
+)
+def test_rows_out_of_reach_are_told_at_the_callers_line(call):
+    name, function = call
+    cost = np.where(np.eye(60, dtype=bool), 0.0, INF)
+    model = OTPropagation(epsilon=1.0, geometry="precomputed")
+    if name != "fit":
+        with pytest.warns(UserWarning, match="no finite cost"):
+            model.fit(cost, Y)
+    with pytest.warns(UserWarning, match="no finite cost") as caught:
+        function(model, cost)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert caught[0].lineno == function.__code__.co_firstlineno
 
 
 def test_numbers_too_large_for_the_fitted_precision_are_refused():

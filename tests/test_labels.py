@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
-from otprop.labels import encode
+from otprop.labels import encode, given_labels
 
 CODES = [1, -1, 0, 1, -1]  # of the columns below
 
@@ -99,9 +99,18 @@ def test_a_column_of_nothing_has_no_classes():
         np.testing.assert_array_equal(codes, [-1, -1])
 
 
+@pytest.mark.parametrize("name", COLUMNS)
+def test_given_labels_are_those_that_are_encoded(name):
+    known, labels = given_labels(COLUMNS[name])
+    classes, codes = encode(COLUMNS[name])
+    np.testing.assert_array_equal(known, codes >= 0)
+    np.testing.assert_array_equal(labels, classes[codes[known]])
+
+
 def test_y_is_not_changed():
     y = np.array([3, -1, 3])
     encode(y)
+    given_labels(y)
     np.testing.assert_array_equal(y, [3, -1, 3])
 
 

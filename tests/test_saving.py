@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 import otprop
 from otprop import ModelFileError, OTPropagation, model_file
+from otprop.propagation import Round
 from tests import tables
 
 X, TRUE, Y = tables.blobs(60, 3, 3, seed=0, spread=0.3)
@@ -217,23 +218,6 @@ WRONG_ARRAYS = {
     "potentials in two dimensions": changed("potentials", lambda a: np.stack([a, a], axis=1)),
     "potentials as texts": changed("potentials", lambda a: a.astype(str)),
     "potentials not numbers": changed("potentials", with_value(0, np.nan)),
-    "sizes negative": changed("potential_sizes", lambda a: np.append(a, [-5, 5])),
-    "sizes as floats": changed("potential_sizes", lambda a: a.astype(float)),
-    "sizes that sum up but fit no round": changed(
-        "potential_sizes", lambda a: np.concatenate([[a[:2].sum() - 1, 1], a[2:]])
-    ),
-    "a round with more potentials than sources": lambda arrays: {
-        "potentials": np.append(arrays["potentials"], np.zeros(60)),
-        "potential_sizes": with_value(-1, arrays["potential_sizes"][-1] + 60)(
-            arrays["potential_sizes"].copy()
-        ),
-    },
-    "a round without potentials": changed(
-        "potential_sizes", lambda a: np.concatenate([[0, a[:2].sum()], a[2:]])
-    ),
-    "an α too many": changed("alphas", lambda a: np.append(a, 0.5)),
-    "alphas as texts": changed("alphas", lambda a: np.full(len(a), "high")),
-    "lowered too few": changed("lowered", lambda a: a[:-1]),
     "distributions too few": changed("label_distributions", lambda a: a[:-1]),
     "a distribution too wide": changed("label_distributions", lambda a: np.c_[a, a]),
     "distributions as texts": changed("label_distributions", lambda a: a.astype(str)),
@@ -255,15 +239,73 @@ def test_arrays_that_do_not_fit_together_are_a_model_file_error(name, tmp_path):
         loaded_with(tmp_path, arrays=WRONG_ARRAYS[name](saved("dense")[1]))
 
 
-@pytest.mark.parametrize("sources", [0, 61])
+def trace_with(field, change):
+    """Return the rows of a trace with one value changed in the last."""
+    trace = [list(done) for done in saved("dense")[0]["trace"]]
+    column = Round._fields.index(field)
+    trace[-1][column] = change(trace[-1][column])
+    return trace
+
+
+@pytest.mark.parametrize("sources", [-1, 0, 61])
 def test_a_trace_that_agrees_with_impossible_potentials_does_not_help(sources, tmp_path):
-    header, arrays = saved("dense")
-    trace = [list(done) for done in header["trace"]]
-    trace[-1][1] = sources
-    sizes = with_value(-1, sources)(arrays["potential_sizes"].copy())
-    altered = {"potentials": np.zeros(sizes.sum()), "potential_sizes": sizes}
+    trace = trace_with("sources", lambda _: sources)
+    total = max(sum(done[1] for done in trace), 0)
+    arrays = {"potentials": np.zeros(total)}
     with pytest.raises(ModelFileError, match="its content is not that of an OTPropagation"):
-        loaded_with(tmp_path, header={"trace": trace}, arrays=altered)
+        loaded_with(tmp_path, header={"trace": trace}, arrays=arrays)
+
+
+def test_numbers_of_sources_below_zero_that_add_up_do_not_help(tmp_path):
+    trace = [list(done) for done in saved("dense")[0]["trace"][:1] * 2]
+    trace[0][1], trace[1][1] = -3, 33
+    arrays = {"potentials": np.zeros(30)}
+    with pytest.raises(ModelFileError, match="its content is not that of an OTPropagation"):
+        loaded_with(tmp_path, header={"trace": trace}, arrays=arrays)
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("sources", lambda n: n - 1),
+        ("sources", lambda n: n + 1),
+        ("sources", float),
+        ("alpha", str),
+        ("alpha", lambda _: None),
+        ("lowered", int),
+        ("converged", int),
+        ("accepted", str),
+    ],
+)
+def test_a_trace_of_other_numbers_is_a_model_file_error(field, change, tmp_path):
+    assert loaded_with(tmp_path, header={"trace": trace_with(field, lambda old: old)}).trace_
+    with pytest.raises(ModelFileError, match="its content is not that of an OTPropagation"):
+        loaded_with(tmp_path, header={"trace": trace_with(field, change)})
+
+
+def test_the_file_says_each_thing_once():
+    header, arrays = saved("dense")
+    assert not {"potential_sizes", "alphas", "lowered"} & arrays.keys()
+    assert "n_iter" not in header
+
+
+@pytest.mark.parametrize(
+    ("kind", "geometry"), [("dense", "precomputed"), ("precomputed", "euclidean")]
+)
+def test_a_parameter_set_after_fit_is_for_the_next_fit_in_the_file_too(kind, geometry, tmp_path):
+    model, new = MODELS[kind]()
+    expected = model.predict_proba(new)
+    model.set_params(geometry=geometry).save(tmp_path / "model")
+    again = otprop.load(tmp_path / "model")
+    assert again.geometry == geometry
+    np.testing.assert_array_equal(again.predict_proba(new), expected)
+
+
+def test_a_parameter_that_cannot_be_is_told_when_the_model_is_saved(tmp_path):
+    model = fitted().set_params(alpha=2.0)
+    with pytest.raises(ValueError, match="alpha must be a number from 0 to 1"):
+        model.save(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -287,7 +329,6 @@ def test_a_trace_that_agrees_with_impossible_potentials_does_not_help(sources, t
         {"dtype": "int64"},
         {"dtype": "object"},
         {"dtype": "nonsense"},
-        {"parameters": {"geometry": "precomputed"}},
     ],
     ids=str,
 )

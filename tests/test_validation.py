@@ -47,6 +47,14 @@ def model(**parameters):
         ("max_iter", 0, ValueError, "max_iter must be None or an integer of at least 1; got 0"),
         ("max_iter", 1.5, TypeError, "integer"),
         ("max_iter", True, TypeError, "integer"),
+        ("alpha", -1e-320, ValueError, "from 0 to 1"),
+        ("n_jobs", 0, ValueError, "n_jobs must be None or an integer other than 0.*got 0"),
+        ("n_jobs", 1.5, TypeError, "n_jobs must be None or an integer other than 0.*got 1.5"),
+        ("n_jobs", True, TypeError, "n_jobs must be"),
+        ("n_jobs", "all", TypeError, "n_jobs must be"),
+        ("verbose", -1, ValueError, "verbose must be a boolean or an integer of at least 0"),
+        ("verbose", 0.5, TypeError, "verbose must be a boolean or an integer of at least 0"),
+        ("verbose", None, TypeError, "verbose must be"),
         ("memory_limit", "much", ValueError, "'2GiB' or '500 MB'; got 'much'"),
         ("memory_limit", "2 elephants", ValueError, "memory_limit"),
         ("memory_limit", "-1GB", ValueError, "memory_limit"),
@@ -72,6 +80,9 @@ def test_a_parameter_that_cannot_be_says_what_it_must_be(name, value, error, mes
         {"alpha": 1},
         {"stall": 1, "max_iter": np.int64(500)},
         {"memory_limit": 1e6, "tol": np.float32(1e-3)},
+        {"n_jobs": np.int64(2), "verbose": False},
+        {"n_jobs": -1, "verbose": np.int64(0)},
+        {"n_jobs": None, "verbose": np.False_},
     ],
 )
 def test_numbers_of_every_kind_are_numbers(parameters):
@@ -162,14 +173,82 @@ def test_a_sum_that_overflows_is_no_infinity():
         (X[:0], ValueError, r"0 sample\(s\)"),
         (X[:-1], ValueError, r"inconsistent numbers of samples: \[29, 30\]"),
         (X + 1j, ValueError, "Complex data not supported"),
-        (np.full((30, 2), "x"), ValueError, "could not convert string to float"),
-        (pd.DataFrame({"a": ["x"] * 30, "b": X[:, 0]}), ValueError, "could not convert string"),
+        (X.astype(str)[:, 0], ValueError, "Expected 2D array, got 1D array"),
+        ([["x", "y"]] * 30, ValueError, "could not convert string to float"),
         (np.full((30, 2), {}, dtype=object), TypeError, "must be a string or a real number"),
     ],
 )
 def test_a_table_of_the_wrong_shape_or_kind_says_so(table, error, message):
     with pytest.raises(error, match=message):
         model().fit(table, Y)
+
+
+WORDS = ["x", "y", "z"] * 10
+TEXTS = {
+    "pandas object": (pd.DataFrame({"n": X[:, 0], "t": pd.Series(WORDS, dtype=object)}), "'t'"),
+    "pandas string": (pd.DataFrame({"n": X[:, 0], "t": pd.Series(WORDS, dtype="string")}), "'t'"),
+    "pandas str": (pd.DataFrame({"n": X[:, 0], "t": pd.Series(WORDS, dtype="str")}), "'t'"),
+    "pandas category": (pd.DataFrame({"n": X[:, 0], "t": pd.Categorical(WORDS)}), "'t'"),
+    "pandas category of numbers": (pd.DataFrame({"t": pd.Categorical([1, 2, 3] * 10)}), "'t'"),
+    "pandas with numbers as names": (pd.DataFrame([[1.0, "x"]] * 30), "1"),
+    "pandas with equal names": (
+        pd.DataFrame([["x", 1.0, "y"]] * 30, columns=["a", "b", "a"]),
+        "'a', 'a'",
+    ),
+    "polars String": (pl.DataFrame({"n": X[:, 0], "t": WORDS}), "'t'"),
+    "polars Categorical": (pl.DataFrame({"t": pl.Series(WORDS, dtype=pl.Categorical)}), "'t'"),
+    "polars Enum": (pl.DataFrame({"t": pl.Series(WORDS, dtype=pl.Enum(["x", "y", "z"]))}), "'t'"),
+    "polars Object": (pl.DataFrame({"t": pl.Series(WORDS, dtype=pl.Object)}), "'t'"),
+    "objects": (np.array([[1.0, "x", 2.0, b"y"]] * 30, dtype=object), "1, 3"),
+    "one text among objects": (np.array([[1.0, 2]] * 29 + [[1.0, "x"]], dtype=object), "1"),
+    "array of text": (np.array([["1", "x"]] * 30), "0, 1"),
+    "array of bytes": (np.array([[b"1", b"x"]] * 30), "0, 1"),
+    "many": (pd.DataFrame([["x"] * 7] * 30), "0, 1, 2, 3, 4 and 2 more"),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_text_is_told_by_its_columns_with_a_remedy(name):
+    table, columns = TEXTS[name]
+    plural = "s" if "," in columns else ""
+    message = rf"text or categories, in column{plural} {columns};.*OneHotEncoder.*OrdinalEncoder"
+    with pytest.raises(ValueError, match=message):
+        model().fit(table, Y)
+    fitted = model().fit(X, Y)
+    with pytest.raises(ValueError, match=message):
+        fitted.predict(table)
+
+
+NULLABLE = pd.DataFrame(
+    {
+        "i": pd.Series(range(30), dtype="Int64"),
+        "f": pd.Series(X[:, 0], dtype="Float64"),
+        "b": pd.Series([True, False, True] * 10, dtype="boolean"),
+    }
+)
+
+
+@pytest.mark.parametrize("columns", [["i"], ["f"], ["b"], ["i", "f"], ["i", "f", "b"]])
+def test_nullable_numbers_are_numbers_and_their_na_is_nan(columns):
+    frame = NULLABLE[columns]
+    with_nullable, plain = model().fit(frame, Y), model().fit(frame.astype(float), Y)
+    np.testing.assert_array_equal(with_nullable.label_distributions_, plain.label_distributions_)
+    holes = frame.copy()
+    holes.iloc[3, 0] = pd.NA
+    with pytest.raises(
+        ValueError, match=rf"NaN, in column '{columns[0]}' \(1 values\).*KNNImputer"
+    ):
+        model().fit(holes, Y)
+
+
+def test_an_epsilon_below_the_precision_of_x_is_refused_with_and_without_work_to_do():
+    single = X.astype(np.float32)
+    for y in (Y, np.where(Y < 0, 0, Y)):
+        with pytest.raises(ValueError, match=r"epsilon must be at least 1.2e-38.*got 1e-40"):
+            model(epsilon=1e-40).fit(single, y)
+        with pytest.raises(ValueError, match=r"at least 2.2e-308.*dtype\('float64'\)"):
+            model(epsilon=1e-310).fit(X, y)
+    model(epsilon=1e-40).fit(X, np.where(Y < 0, 0, Y))
 
 
 def test_columns_at_predict_must_be_those_of_fit():
@@ -234,5 +313,15 @@ def test_an_empty_sparse_matrix_is_all_zeros():
 
 @pytest.mark.parametrize("n", [0, -1])
 def test_explain_must_be_asked_for_a_source_at_least(n):
-    with pytest.raises(ValueError, match="n must be at least 1"):
+    with pytest.raises(ValueError, match=f"n must be an integer of at least 1; got {n}"):
         model().fit(X, Y).explain(X, n)
+
+
+@pytest.mark.parametrize("n", [2.5, 2.0, True, "2", None])
+def test_explain_must_be_asked_for_a_whole_number(n):
+    with pytest.raises(TypeError, match=f"n must be an integer of at least 1; got {n!r}"):
+        model().fit(X, Y).explain(X, n)
+
+
+def test_explain_takes_whole_numbers_of_numpy():
+    assert model().fit(X, Y).explain(X, np.int64(2)).shares.shape == (30, 2)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -11,11 +13,12 @@ from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from otprop import model_file, validation
 from otprop.geometry import Euclidean, Precomputed, SparseEuclidean
-from otprop.labels import encode
+from otprop.labels import encode, given_labels
 from otprop.propagation import Replay, Settings, explain, propagate, replay
 from otprop.selection import Labelled, choose_epsilon
 from otprop.state import Fitted, pack, reading, unpack
@@ -44,8 +47,9 @@ class Explanation(NamedTuple):
     """The sources with the largest shares in each row's label, largest first.
 
     All arrays have one row a row explained and one column a source, except `round`, which tells
-    the round that decided the row (0: the vote of all rows; -1: out of every row's reach, and then
-    the shares are 0).
+    the round that decided the row (0: the vote of all rows; -1: out of every row's reach). Where
+    the round had fewer sources than asked for, and for rows out of reach, the remaining sources
+    are -1, with shares of 0 and labels that mean nothing.
     """
 
     sources: NDArray[np.intp]  # row numbers in the X of fit
@@ -113,7 +117,7 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
     epsilon_ : float
         The regularisation used.
     n_iter_ : int
-        Times that targets were looked for: the rounds, and the look that found none.
+        Rounds; 1 also where there was nothing to do.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -158,8 +162,15 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @property
+    def n_iter_(self) -> int:
+        """Rounds; 1 also where there was nothing to do, as scikit-learn wants it."""
+        return max(1, len(self.trace_))
+
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Label the rows of X that have no label.
+
+        A fit that raises or is interrupted leaves the model as it was.
 
         Parameters
         ----------
@@ -175,20 +186,22 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
             Itself, fitted.
         """
         validation.check_parameters(self.get_params())
-        table = self._validated(X, fitting=True)
-        self.classes_, labels = encode(y)
-        _check_labels(table, self.classes_, labels)
-        with Workers(effective_n_jobs(self.n_jobs)) as workers:
-            self.epsilon_ = self._epsilon(table, labels, workers)
-            found = propagate(
-                self._geometry(table, table),
-                labels,
-                len(self.classes_),
-                self._settings(workers),
-                self._report,
-            )
-        self._keep(table, found)
-        _warn_of(found, self.tol)
+        precomputed = self.geometry == "precomputed"
+        with self._as_it_was_on_failure():
+            table = self._validated(X, precomputed=precomputed, fitting=True)
+            classes, labels = encode(y)
+            _check_labels(table, classes, labels)
+            with Workers(effective_n_jobs(self.n_jobs)) as workers:
+                epsilon = self._epsilon(table, labels, len(classes), workers)
+                found = propagate(
+                    _geometry(table, None if precomputed else table),
+                    labels,
+                    len(classes),
+                    self._settings(epsilon, workers),
+                    self._report,
+                )
+            self._keep(table, classes, epsilon, found)
+            _warn_of(found, self.tol)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -244,17 +257,46 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
         batches : iterable of arrays, data frames or sparse matrices
             Each as for `predict`. They are read one by one.
 
-        Yields
-        ------
-        Prediction
-            Labels, distributions and certainty of a batch.
+        Returns
+        -------
+        iterator of Prediction
+            Labels, distributions and certainty of each batch.
         """
         check_is_fitted(self)
-        for batch in batches:
-            decision = self._decide(batch)
-            yield Prediction(
-                self._labels(decision.distributions), decision.distributions, decision.certainty
+        return (self._predict_batch(batch) for batch in batches)
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the share of the rows with a label in y that are labelled rightly.
+
+        Rows without a label in y do not count, so that cross_val_score and GridSearchCV can be
+        given the y of `fit`. Classes that the model does not know count as wrong.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (m, d)
+            Rows, as for `predict`.
+        y : array of shape (m,)
+            True labels; None, NaN, NA, or -1 where the labels are numbers, as in `fit`, for rows
+            that are not to count.
+        sample_weight : array of shape (m,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            Accuracy.
+        """
+        known, labels = given_labels(y)
+        check_consistent_length(X, known, sample_weight)
+        if not known.any():
+            raise ValueError(
+                "y has no labelled row to score: all entries are -1, None or NaN. In "
+                "cross-validation, take folds that each hold labelled rows, such as those of "
+                "StratifiedKFold."
             )
+        right = np.asarray(self.predict(X)[known] == labels)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[known]
+        return float(accuracy_score(np.ones_like(right), right, sample_weight=weights))
 
     def explain(self, X: ArrayLike, n: int = 5) -> Explanation:
         """Return the rows that gave each row its label, and their shares.
@@ -271,12 +313,11 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
         Explanation
             Sources as row numbers in the X of `fit`, their labels and shares, largest first.
         """
-        if n < 1:
-            raise ValueError(f"n must be at least 1; got {n!r}.")
+        validation.check_count(n, "n", what="an integer of at least 1")
         decision, geometry = self._decide_with(X)
         sources, shares = explain(geometry, decision, self._fitted.replay, n)
         return Explanation(
-            sources=self._fitted.source_rows[sources],
+            sources=np.where(sources < 0, -1, self._fitted.source_rows[sources]),
             labels=self.classes_[self._fitted.replay.labels[sources]],
             shares=shares,
             round=decision.round,
@@ -291,6 +332,8 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
             Where to. The file appears whole or not at all.
         """
         check_is_fitted(self)
+        # They may have been set since fit, and `load` takes none that cannot be.
+        validation.check_parameters(self.get_params())
         model_file.write(path, *pack(self, self._fitted))
 
     def __sklearn_tags__(self) -> Tags:
@@ -301,9 +344,20 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.poor_score = self.geometry == "precomputed"
         return tags
 
-    def _validated(self, X: Any, *, fitting: bool) -> Any:
+    @contextmanager
+    def _as_it_was_on_failure(self) -> Iterator[None]:
+        """Undo all that was set if the block raises or is interrupted."""
+        before = vars(self).copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _validated(self, X: Any, *, precomputed: bool, fitting: bool) -> Any:
         """Return X as an array or CSR matrix of the model's precision."""
-        precomputed = self.geometry == "precomputed"
+        validation.check_no_text(X)
         # scikit-learn knows the precision of arrays and of pandas' frames, not of others.
         preferred = [np.float32] if validation.single_precision(X) else [np.float64, np.float32]
         X = validate_data(
@@ -325,36 +379,28 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
             validation.check_range(X)
         return X
 
-    def _geometry(self, X: Any, points: Any) -> Geometry:
-        """Return the costs of the rows of X to `points`."""
-        if self.geometry == "precomputed":
-            return Precomputed(X)
-        if sparse.issparse(points):
-            return SparseEuclidean(sparse.csr_matrix(X), points)
-        return Euclidean(X.toarray() if sparse.issparse(X) else X, points)
-
-    def _epsilon(self, X: Any, labels: NDArray[np.intp], workers: Workers) -> float:
+    def _epsilon(self, X: Any, labels: NDArray[np.intp], classes: int, workers: Workers) -> float:
         if self.epsilon != "auto":
+            validation.check_epsilon(float(self.epsilon), X.dtype, chosen=False)
             return float(self.epsilon)
         given = np.flatnonzero(labels >= 0)
-        geometry = self._geometry(X, X)
+        geometry = _geometry(X, None if self.geometry == "precomputed" else X)
         geometry.add_sources(given)
-        labelled = Labelled(given, labels[given], len(self.classes_))
+        labelled = Labelled(given, labels[given], classes)
         choice = choose_epsilon(geometry, labelled, float(self.alpha), workers)
-        validation.check_scale(choice.epsilon, X.dtype)
+        validation.check_epsilon(choice.epsilon, X.dtype, chosen=True)
         if not choice.validated:
-            warnings.warn(
+            _warn(
                 "epsilon='auto' had nothing to choose by, as every class has a single label: it "
                 "is a sixteenth of the median cost between nearest labelled rows, "
                 f"{choice.epsilon:.4g}. Label more rows or give epsilon.",
                 UserWarning,
-                stacklevel=3,
             )
         return choice.epsilon
 
-    def _settings(self, workers: Workers) -> Settings:
+    def _settings(self, epsilon: float, workers: Workers) -> Settings:
         return Settings(
-            epsilon=self.epsilon_,
+            epsilon=epsilon,
             alpha=float(self.alpha),
             stall=self.stall,  # type: ignore[arg-type]  # checked
             tol=float(self.tol),
@@ -364,20 +410,20 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
             workers=workers,
         )
 
-    def _keep(self, X: Any, found: Propagation) -> None:
+    def _keep(self, X: Any, classes: NDArray[Any], epsilon: float, found: Propagation) -> None:
         """Set the fitted attributes, and what induction needs: sources, f and α of each round."""
-        codes = found.distributions.argmax(axis=1)
-        self.transduction_ = self.classes_[codes]
+        self.classes_ = classes
+        self.epsilon_ = epsilon
+        self.transduction_ = self._labels(found.distributions)
         self.label_distributions_ = found.distributions
         self.certainty_ = found.certainty
         self.round_ = found.round
         self.trace_ = found.trace
-        self.n_iter_ = len(found.trace) + 1
         self._fitted = Fitted(
             replay=Replay(
-                epsilon=self.epsilon_,
+                epsilon=epsilon,
                 labels=found.labels,
-                classes=len(self.classes_),
+                classes=len(classes),
                 potentials=found.potentials,
                 thresholds=found.thresholds,
             ),
@@ -392,14 +438,21 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
     def _decide_with(self, X: ArrayLike) -> tuple[Decision, Geometry]:
         """Lead rows through the rounds; return also the geometry that tells their costs."""
         check_is_fitted(self)
-        table = self._validated(X, fitting=False)
+        # The parameter `geometry` may have been set since fit.
         rows, points = self._fitted.source_rows, self._fitted.points
-        geometry = self._geometry(table, points)
+        table = self._validated(X, precomputed=points is None, fitting=False)
+        geometry = _geometry(table, points)
         geometry.add_sources(rows if points is None else np.arange(len(rows)))
         with Workers(effective_n_jobs(self.n_jobs)) as workers:
             decision = replay(geometry, table.shape[0], self._fitted.replay, workers)
         _warn_unreached(int((decision.round < 0).sum()))
         return decision, geometry
+
+    def _predict_batch(self, batch: ArrayLike) -> Prediction:
+        decision = self._decide(batch)
+        return Prediction(
+            self._labels(decision.distributions), decision.distributions, decision.certainty
+        )
 
     def _labels(self, distributions: NDArray[np.float64]) -> NDArray[Any]:
         return np.asarray(self.classes_[distributions.argmax(axis=1)])
@@ -436,6 +489,15 @@ def load(path: str | os.PathLike[str]) -> OTPropagation:
     return model
 
 
+def _geometry(X: Any, points: Any) -> Geometry:
+    """Return the costs of the rows of X to `points`; those in X itself where there are none."""
+    if points is None:
+        return Precomputed(X)
+    if sparse.issparse(points):
+        return SparseEuclidean(sparse.csr_matrix(X), points)
+    return Euclidean(X.toarray() if sparse.issparse(X) else X, points)
+
+
 def _check_labels(X: Any, classes: NDArray[Any], labels: NDArray[np.intp]) -> None:
     check_consistent_length(X, labels)
     if len(classes) == 0:
@@ -455,22 +517,28 @@ def _warn_of(found: Propagation, tol: float) -> None:
     short = [done for done in found.trace if not done.converged]
     if short:
         worst = max(short, key=lambda done: done.marginal_error)
-        warnings.warn(
+        _warn(
             f"{len(short)} of {len(found.trace)} solves did not converge to tol={tol:g}; the worst "
             f"is in round {worst.round}, where the sources' masses are off by "
             f"{worst.marginal_error:.2g} in all. See trace_. Raise max_iter or epsilon, or accept "
             "a larger tol.",
             ConvergenceWarning,
-            stacklevel=3,
         )
     _warn_unreached(int((found.round < 0).sum()))
 
 
 def _warn_unreached(count: int) -> None:
     if count:
-        warnings.warn(
+        _warn(
             f"{count} row(s) have no finite cost to any source: their distribution is uniform, "
             "their certainty 0, and their label means nothing.",
             UserWarning,
-            stacklevel=4,
         )
+
+
+def _warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line that called this package, however deep in it this is."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "otprop":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

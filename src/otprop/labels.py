@@ -20,16 +20,24 @@ def encode(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
     A row has no label if its entry is None, NaN or NA, or -1 where the labels are numbers. Labels
     are integers (also as floats without fraction), strings or booleans, and not a mixture.
     """
-    column = _column(y)
-    missing = _missing(column)
-    known = _plain(column[~missing])
-    if known.dtype.kind in "iuf":
-        missing[~missing] = known == UNLABELLED
-        known = known[known != UNLABELLED]
-    codes = np.full(len(column), UNLABELLED, np.intp)
-    classes, numbers = np.unique(known, return_inverse=True)
-    codes[~missing] = numbers
+    known, labels = _given(_column(y))
+    codes = np.full(len(known), UNLABELLED, np.intp)
+    classes, codes[known] = np.unique(labels, return_inverse=True)
     return classes, codes
+
+
+def given_labels(y: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    """Return which rows have a label, by the rule of `encode`, and the labels of those."""
+    return _given(_column(y))
+
+
+def _given(column: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    known = ~_missing(column)
+    labels = _plain(column[known])
+    if labels.dtype.kind in "iuf":
+        known[known] = labels != UNLABELLED
+        labels = labels[labels != UNLABELLED]
+    return known, labels
 
 
 def _column(y: Any) -> NDArray[Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 import numpy as np
 from scipy import sparse
@@ -19,9 +20,6 @@ _KINDS = {
     "source_rows": (np.intp, 1),
     "source_labels": (np.intp, 1),
     "potentials": (np.float64, 1),
-    "potential_sizes": (np.int64, 1),
-    "alphas": (np.float64, 1),
-    "lowered": (np.bool_, 1),
 }
 
 if TYPE_CHECKING:
@@ -59,10 +57,8 @@ def pack(model: Any, fitted: Fitted) -> tuple[dict[str, Any], dict[str, NDArray[
         "round": model.round_,
         "source_rows": fitted.source_rows,
         "source_labels": replay.labels,
+        # Their lengths and the thresholds stand in the trace.
         "potentials": _joined(replay.potentials),
-        "potential_sizes": np.array([len(f) for f in replay.potentials], np.int64),
-        "alphas": np.array([bound.alpha for bound in replay.thresholds], np.float64),
-        "lowered": np.array([bound.lowered for bound in replay.thresholds], np.bool_),
     }
     points = fitted.points
     if sparse.issparse(points):
@@ -86,24 +82,18 @@ def unpack(model: Any, header: Mapping[str, Any], arrays: Mapping[str, NDArray[A
     model.transduction_ = model.classes_[model.label_distributions_.argmax(axis=1)]
     model.certainty_ = arrays["certainty"]
     model.round_ = arrays["round"]
-    model.trace_ = [Round(*done) for done in header["trace"]]
-    model.n_iter_ = len(model.trace_) + 1
+    model.trace_ = [_round(values) for values in header["trace"]]
     replay = Replay(
         epsilon=model.epsilon_,
         labels=arrays["source_labels"],
         classes=len(model.classes_),
-        potentials=_split(arrays["potentials"], arrays["potential_sizes"]),
-        thresholds=[
-            Threshold(float(alpha), bool(lowered))
-            for alpha, lowered in zip(arrays["alphas"], arrays["lowered"], strict=True)
-        ],
+        potentials=_split(arrays["potentials"], [done.sources for done in model.trace_]),
+        thresholds=[Threshold(done.alpha, done.lowered) for done in model.trace_],
     )
     fitted = Fitted(
         replay, arrays["source_rows"], _points(header, arrays), np.dtype(header["dtype"])
     )
-    if not (
-        _fits_rows(model, fitted) and _fits_rounds(model, replay) and _fits_points(model, fitted)
-    ):
+    if not (_fits_rows(model, fitted) and _fits_rounds(replay) and _fits_points(model, fitted)):
         raise ValueError(_MISFIT)
     return fitted
 
@@ -143,11 +133,9 @@ def _fits_rows(model: Any, fitted: Fitted) -> bool:
     )
 
 
-def _fits_rounds(model: Any, replay: Replay) -> bool:
+def _fits_rounds(replay: Replay) -> bool:
     return bool(
         _are_numbers(replay.labels, replay.classes)
-        and len(replay.potentials) == len(replay.thresholds) == len(model.trace_)
-        and [len(f) for f in replay.potentials] == [done.sources for done in model.trace_]
         and all(0 < len(f) <= len(replay.labels) for f in replay.potentials)
         and 0 < replay.epsilon < np.inf
     )
@@ -163,12 +151,11 @@ def _fits_points(model: Any, fitted: Fitted) -> bool:
     ):
         return False
     if points is None:
-        return bool(model.geometry == "precomputed" and model.n_features_in_ == len(model.round_))
+        return bool(model.n_features_in_ == len(model.round_))
     if sparse.issparse(points):
         points.check_format(full_check=True)
     return bool(
-        model.geometry != "precomputed"
-        and points.dtype == fitted.dtype
+        points.dtype == fitted.dtype
         and points.shape == (len(fitted.source_rows), model.n_features_in_)
     )
 
@@ -187,14 +174,22 @@ def _points(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> An
     return None
 
 
+def _round(values: list[Any]) -> Round:
+    """Return a row of the trace; raise if a value is not of its kind, to the type."""
+    for (name, kind), value in zip(get_type_hints(Round).items(), values, strict=True):
+        if type(value) is not kind:
+            raise TypeError(f"{name} in the trace is not what it should be")
+    return Round(*values)
+
+
 def _joined(potentials: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     return np.concatenate(potentials) if potentials else np.empty(0)
 
 
-def _split(joined: NDArray[np.float64], sizes: NDArray[np.int64]) -> list[NDArray[np.float64]]:
-    if sizes.sum() != len(joined):
+def _split(joined: NDArray[np.float64], sizes: list[int]) -> list[NDArray[np.float64]]:
+    if min(sizes, default=0) < 0 or sum(sizes) != len(joined):
         raise ValueError(_MISFIT)
-    ends = np.cumsum(sizes)
+    ends = accumulate(sizes)
     return [joined[end - size : end].copy() for size, end in zip(sizes, ends, strict=True)]
 
 

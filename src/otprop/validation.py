@@ -21,6 +21,8 @@ MARGINALS = ("rows",)
 _UNITS = {"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _NAMES_SHOWN = 5
+# How pandas, polars and Arrow begin the names of such types; pandas' plain "str" is not "struct".
+_TEXT_KINDS = ("string", "large_string", "utf8", "categor", "enum", "dictionary")
 
 
 def check_parameters(parameters: dict[str, Any]) -> None:
@@ -30,20 +32,31 @@ def check_parameters(parameters: dict[str, Any]) -> None:
     _check_choice(parameters, "solver", tuple(SOLVERS))
     epsilon = parameters["epsilon"]
     if not (isinstance(epsilon, str) and epsilon == "auto"):
-        _check_number(epsilon, "epsilon", low=0.0, what="'auto' or a number above 0")
-    _check_number(parameters["alpha"], "alpha", low=-1e-300, high=1.0, what="a number from 0 to 1")
+        _check_number(epsilon, "epsilon", what="'auto' or a number above 0")
+    _check_number(parameters["alpha"], "alpha", high=1.0, zero=True, what="a number from 0 to 1")
     stall = parameters["stall"]
     if not (isinstance(stall, str) and stall == "lowest-alpha"):
-        _check_number(
-            stall, "stall", low=0.0, high=1.0, what="'lowest-alpha' or a fraction in (0, 1]"
-        )
-    _check_number(parameters["tol"], "tol", low=0.0, what="a number above 0")
-    max_iter = parameters["max_iter"]
-    if max_iter is not None and (_is_bool(max_iter) or not isinstance(max_iter, Integral)):
-        raise TypeError(f"max_iter must be None or an integer of at least 1; got {max_iter!r}.")
-    if max_iter is not None and max_iter < 1:
-        raise ValueError(f"max_iter must be None or an integer of at least 1; got {max_iter!r}.")
+        _check_number(stall, "stall", high=1.0, what="'lowest-alpha' or a fraction in (0, 1]")
+    _check_number(parameters["tol"], "tol", what="a number above 0")
+    if parameters["max_iter"] is not None:
+        check_count(parameters["max_iter"], "max_iter", what="None or an integer of at least 1")
     memory_bytes(parameters["memory_limit"])
+    n_jobs = parameters["n_jobs"]
+    if n_jobs is not None:
+        what = "None or an integer other than 0, such as 2, or -1 for all cores"
+        _check_integer(n_jobs, "n_jobs", what=what)
+        if n_jobs == 0:
+            raise ValueError(f"n_jobs must be {what}; got 0.")
+    verbose = parameters["verbose"]
+    if not _is_bool(verbose):
+        check_count(verbose, "verbose", least=0, what="a boolean or an integer of at least 0")
+
+
+def check_count(value: Any, name: str, *, what: str, least: int = 1) -> None:
+    """Raise if a value is not an integer, or below the least."""
+    _check_integer(value, name, what=what)
+    if value < least:
+        raise ValueError(f"{name} must be {what}; got {value!r}.")
 
 
 def memory_bytes(limit: object) -> float:
@@ -77,16 +90,24 @@ def check_finite(X: Any, names: NDArray[Any] | None, *, forbidden_pairs: bool) -
             bad = np.isneginf(values)
         if not bad.any():
             continue
-        columns = np.unique(X.indices[bad] if sparse.issparse(X) else np.nonzero(bad)[1])
-        shown = ", ".join(
-            str(i if names is None else repr(names[i])) for i in columns[:_NAMES_SHOWN]
-        )
-        more = f" and {len(columns) - _NAMES_SHOWN} more" if len(columns) > _NAMES_SHOWN else ""
-        plural = "s" if len(columns) > 1 else ""
+        columns = np.unique(X.indices[bad] if sparse.issparse(X) else np.nonzero(bad)[1]).tolist()
+        shown = _columns_shown(columns if names is None else [names[i] for i in columns])
         raise ValueError(
-            f"Input X contains {what}, in column{plural} {shown}{more} ({int(bad.sum())} values). "
+            f"Input X contains {what}, in {shown} ({int(bad.sum())} values). "
             "Fill such values first, for example with sklearn.impute.SimpleImputer, KNNImputer or "
             "IterativeImputer in a pipeline, or drop those rows or columns."
+        )
+
+
+def check_no_text(X: Any) -> None:
+    """Raise if a data frame, of whatever library, or an array has columns of text or categories."""
+    columns = _text_columns(X)
+    if columns:
+        raise ValueError(
+            f"Input X holds text or categories, in {_columns_shown(columns)}; OTPropagation takes "
+            "numbers. Encode such columns first, for example with "
+            "sklearn.preprocessing.OneHotEncoder, or OrdinalEncoder where they have an order, in "
+            "a sklearn.compose.ColumnTransformer."
         )
 
 
@@ -125,9 +146,15 @@ def in_precision(X: Any, dtype: np.dtype[Any]) -> Any:
     return converted
 
 
-def check_scale(epsilon: float, dtype: np.dtype[Any]) -> None:
-    """Raise if the ε that the costs ask for is lost in the precision of X."""
-    if epsilon < float(np.finfo(dtype).tiny):
+def check_epsilon(epsilon: float, dtype: np.dtype[Any], *, chosen: bool) -> None:
+    """Raise if ε, given or chosen by what the costs ask for, is lost in the precision of X."""
+    smallest = float(np.finfo(dtype).tiny)
+    if epsilon < smallest and not chosen:
+        raise ValueError(
+            f"epsilon must be at least {smallest:.2g}, the smallest number that dtype('{dtype}') "
+            f"of X holds in full; got {epsilon!r}. Scale the columns and choose epsilon anew."
+        )
+    if epsilon < smallest:
         raise ValueError(
             f"The costs between labelled rows are about {epsilon:.2g}, too small for "
             f"dtype('{dtype}'). Scale the columns first, for example with "
@@ -152,13 +179,50 @@ def _check_choice(parameters: dict[str, Any], name: str, choices: tuple[str, ...
 
 
 def _check_number(
-    value: object, name: str, *, low: float, what: str, high: float = math.inf
+    value: object, name: str, *, what: str, high: float = math.inf, zero: bool = False
 ) -> None:
+    """Raise if a value is not a finite number above 0, or 0 where that may be, up to `high`."""
     if _is_bool(value) or not isinstance(value, Real):
         raise TypeError(f"{name} must be {what}; got {value!r}.")
-    if not (low < float(value) <= high) or math.isinf(float(value)):
+    number = float(value)
+    if not (0.0 < number <= high or (zero and number == 0.0)) or math.isinf(number):
         raise ValueError(f"{name} must be {what}; got {value!r}.")
+
+
+def _check_integer(value: object, name: str, *, what: str) -> None:
+    if _is_bool(value) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be {what}; got {value!r}.")
 
 
 def _is_bool(value: object) -> bool:
     return isinstance(value, bool | np.bool_)
+
+
+def _text_columns(X: Any) -> list[Any]:
+    """Return names or numbers of the columns that hold text or categories."""
+    if hasattr(X, "dtypes") and not hasattr(X, "dtype"):
+        kinds = [str(kind).lower() for kind in X.dtypes]
+        return [
+            name
+            for i, (name, kind) in enumerate(zip(X.columns, kinds, strict=True))
+            if kind == "str"
+            or kind.startswith(_TEXT_KINDS)
+            or (kind == "object" and _holds_text(X.iloc[:, i] if hasattr(X, "iloc") else X[:, i]))
+        ]
+    if not isinstance(X, np.ndarray) or X.ndim != 2:  # noqa: PLR2004 - a table has two
+        return []
+    if X.dtype.kind in "US":
+        return list(range(X.shape[1]))
+    if X.dtype.kind == "O":
+        return [i for i in range(X.shape[1]) if _holds_text(X[:, i])]
+    return []
+
+
+def _holds_text(column: Any) -> bool:
+    return any(isinstance(value, str | bytes) for value in column)
+
+
+def _columns_shown(columns: list[Any]) -> str:
+    shown = ", ".join(repr(column) for column in columns[:_NAMES_SHOWN])
+    more = f" and {len(columns) - _NAMES_SHOWN} more" if len(columns) > _NAMES_SHOWN else ""
+    return f"column{'s' if len(columns) > 1 else ''} {shown}{more}"
