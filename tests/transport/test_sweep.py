@@ -16,6 +16,7 @@ from otprop.transport import (
     solve,
     solve_sweep,
 )
+from otprop.transport import sweep as sweeps
 from tests import oracles
 
 TARGETS = 333
@@ -28,6 +29,8 @@ CLOSE = {np.float64: 1e-14, np.float32: 2e-6}
 @pytest.fixture(autouse=True)
 def _many_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "_BLOCK_ENTRIES", 1)
+    # Between the densities of the blocks at the middle one of the epsilons.
+    monkeypatch.setattr(sweeps, "_LISTED_DENSITY", 0.25)
     assert block_rows(5) == 64
 
 
@@ -95,13 +98,18 @@ def test_the_epsilons_of_these_tests_give_both_forms(workers):
 
 
 @BOTH_PRECISIONS
-def test_joined_is_the_matrix_of_spread(dtype, workers):
+@pytest.mark.parametrize("listed", [0.0, 0.25], ids=["dense", "lists"])
+def test_joined_is_the_matrix_of_spread(dtype, workers, listed, monkeypatch):
+    monkeypatch.setattr(sweeps, "_LISTED_DENSITY", listed)
     case = Given(dtype)
     sweep = case.sweep(workers)
     sweep.evaluate(case.f, 2e-3, 1e-4)
     assert sweep.sparse
+    assert forms(sweep) == ({"_SparseShares"} if listed else {"ndarray"})
     graph = sweep.joined()
-    np.testing.assert_allclose(graph @ case.v, sweep.spread(case.v), rtol=0, atol=1e-8)
+    # A dense block spreads the shares below the threshold too.
+    atol = 1e-8 if listed else 1e-5
+    np.testing.assert_allclose(graph @ case.v, sweep.spread(case.v), rtol=0, atol=atol)
     p = oracles.shares(case.cost, case.f, 2e-3).astype(float)
     p[p <= 1e-4] = 0.0
     expected = (case.b[:, None] * p).T @ p

@@ -27,6 +27,9 @@ GROUP = 128
 _NEGLIGIBLE_SINGLE = 27.0
 _NEGLIGIBLE_DOUBLE = 41.0
 
+# Neighbouring shares that are passed over at once where none of them is to be kept.
+_COMPRESSED = 32
+
 # Unsigned indices spare the check for negative ones, which would keep the loops from vectorising.
 _unsigned = np.uint64
 
@@ -282,15 +285,23 @@ def range_block(cost, rows, sources):
 
 @njit(nogil=True, cache=True)
 def compress_block(shares, threshold, starts, indices, values):
-    """Keep the shares above `threshold`: row starts, source indices, values."""
+    """Keep the shares above `threshold`: row starts, source indices, values.
+
+    `indices` and `values` have room for one more than is kept: each share is written behind the
+    last one kept, and kept by counting it, because a branch would be guessed wrong too often.
+    """
+    sources, group = _unsigned(shares.shape[1]), _unsigned(_COMPRESSED)
     n = 0
     for j in range(shares.shape[0]):
         starts[j] = n
-        for i in range(shares.shape[1]):
-            if shares[j, i] > threshold:
-                indices[n] = i
-                values[n] = shares[j, i]
-                n += 1
+        row = shares[j]
+        for lo in range(_unsigned(0), sources, group):
+            hi = min(lo + group, sources)
+            if _group_count(row, threshold, lo, hi) > 0:
+                for i in range(lo, hi):
+                    indices[n] = i
+                    values[n] = row[i]
+                    n += row[i] > threshold
     starts[shares.shape[0]] = n
 
 

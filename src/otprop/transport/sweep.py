@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from otprop.transport.blocks import CostBlocks
     from otprop.transport.workers import Workers
 
-# Below this density a block's shares are kept as a list of entries, which then is also the smaller
-# of the two forms and the faster to multiply with.
+# Below this density a block's shares are kept as a list of entries, which then is the faster of the
+# two forms to multiply with, and the smaller.
+_LISTED_DENSITY = 0.06
+# Below this density in every block the graph of the sources is worth assembling.
 _SPARSE_DENSITY = 0.25
 
 # Most runs of neighbouring blocks that are added up one by one; each run is a task.
@@ -35,6 +37,14 @@ class Evaluation(NamedTuple):
 
     value: float  # Σ_j b_j g_j(f)
     mass: FloatArray  # r_i = Σ_j b_j P_ji
+
+
+class _At(NamedTuple):
+    """Where the sweep was evaluated last, and what was to be kept of it."""
+
+    f: FloatArray
+    epsilon: float
+    keep_above: np.floating[Any]  # in the precision of the costs
 
 
 class _SparseShares(NamedTuple):
@@ -80,20 +90,20 @@ class Sweep:
         self._lanes = min(self._blocks, _LANES)
         self._kept: list[FloatArray | _SparseShares | None] = [None] * self._blocks
         self._scratch = threading.local()
-        self._at: tuple[FloatArray, float, float] = np.zeros(sources), 1.0, 0.0
+        self._at = _At(np.zeros(sources), 1.0, costs.dtype.type(0))
 
     def evaluate(self, f: FloatArray, epsilon: float, keep_above: float) -> Evaluation:
         """Return value and mass at `f`; remember the shares above `keep_above`."""
-        self._at = f, epsilon, keep_above
+        # Rounded once, so that shares counted and shares kept are the same.
+        self._at = _At(f, epsilon, self.costs.dtype.type(keep_above))
         values = np.zeros(self._blocks)
         sparse = np.zeros(self._blocks, bool)
         mass = np.zeros((self._lanes, self.costs.shape[1]))
 
         def task(block: int, lane: int) -> None:
             shares, values[block], count = self._shares(block, mass[lane])
-            form = self._form(shares, count)
-            sparse[block] = isinstance(form, _SparseShares)
-            self._keep(block, form)
+            sparse[block] = count <= _SPARSE_DENSITY * shares.size
+            self._keep(block, self._form(shares, count))
 
         self._run(task)
         self.sparse = bool(sparse.all())
@@ -126,7 +136,9 @@ class Sweep:
         graph = np.zeros((sources, sources))
         edges = np.linspace(0, sources, _STRIPES + 1).astype(np.intp)
         for block in range(self._blocks):
-            form = cast("_SparseShares", self._found(block))
+            form = self._found(block)
+            if isinstance(form, np.ndarray):
+                form = self._listed(form, int((form > self._at.keep_above).sum()))
             self._join(form, self.target_weights[self._span(block)], edges, graph)
         self.count += 1
         return graph
@@ -209,15 +221,15 @@ class Sweep:
 
     def _form(self, shares: FloatArray, count: int) -> FloatArray | _SparseShares:
         """Return the shares above the threshold as a list if they are few, else all of them."""
-        if count > _SPARSE_DENSITY * shares.size:
-            return shares
-        sparse = _SparseShares(
-            np.empty(len(shares) + 1, np.intp),
-            np.empty(count, np.int32),
-            np.empty(count, shares.dtype),
-        )
-        kernels.compress_block(shares, shares.dtype.type(self._at[2]), *sparse)
-        return sparse
+        few = count <= _LISTED_DENSITY * shares.size
+        return self._listed(shares, count) if few else shares
+
+    def _listed(self, shares: FloatArray, count: int) -> _SparseShares:
+        """Return the shares above the threshold, whose number is known, as a list."""
+        starts = np.empty(len(shares) + 1, np.intp)
+        indices, values = np.empty(count + 1, np.int32), np.empty(count + 1, shares.dtype)
+        kernels.compress_block(shares, self._at.keep_above, starts, indices, values)
+        return _SparseShares(starts, indices[:count], values[:count])
 
     def _keep(self, block: int, form: FloatArray | _SparseShares) -> None:
         """Keep a block's shares if the memory allows it."""
