@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from otprop import OTPropagation, estimator
+from otprop import OTPropagation, notices
 from tests import oracles, tables
 
 X, TRUE, Y = tables.blobs(60, 3, 3, seed=0, spread=0.3)
@@ -245,7 +245,7 @@ BROKEN = {
         (X[:, :2], tables.rename(Y, ANIMALS)),
     )[1],
     "interrupted at the end": lambda patch: (
-        patch.setattr(estimator, "_warn_of", fail),
+        patch.setattr(notices, "warn_of", fail),
         (X[:, :2], tables.rename(Y, ANIMALS)),
     )[1],
 }

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import sys
-import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -12,11 +9,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from otprop import model_file, validation
+from otprop import model_file, notices, validation
 from otprop.geometry import Euclidean, Precomputed, SparseEuclidean
 from otprop.labels import encode, given_labels
 from otprop.propagation import Replay, Settings, explain, propagate, replay
@@ -201,7 +197,7 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
                     self._report,
                 )
             self._keep(table, classes, epsilon, found)
-            _warn_of(found, self.tol)
+            notices.warn_of(found, self.tol)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -390,7 +386,7 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
         choice = choose_epsilon(geometry, labelled, float(self.alpha), workers)
         validation.check_epsilon(choice.epsilon, X.dtype, chosen=True)
         if not choice.validated:
-            _warn(
+            notices.warn(
                 "epsilon='auto' had nothing to choose by, as every class has a single label: it "
                 "is a sixteenth of the median cost between nearest labelled rows, "
                 f"{choice.epsilon:.4g}. Label more rows or give epsilon.",
@@ -445,7 +441,7 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
         geometry.add_sources(rows if points is None else np.arange(len(rows)))
         with Workers(effective_n_jobs(self.n_jobs)) as workers:
             decision = replay(geometry, table.shape[0], self._fitted.replay, workers)
-        _warn_unreached(int((decision.round < 0).sum()))
+        notices.warn_unreached(int((decision.round < 0).sum()))
         return decision, geometry
 
     def _predict_batch(self, batch: ArrayLike) -> Prediction:
@@ -459,12 +455,7 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
 
     def _report(self, done: Round) -> None:
         if self.verbose > 0:
-            note = "" if done.converged else f", not converged ({done.marginal_error:.1e})"
-            sys.stdout.write(
-                f"[otprop] round {done.round}: {done.accepted} of {done.targets} targets join "
-                f"{done.sources} sources at alpha {done.alpha:.4g}, "
-                f"{done.n_sweeps} sweeps{note}\n"
-            )
+            notices.report_round(done)
 
 
 def load(path: str | os.PathLike[str]) -> OTPropagation:
@@ -510,35 +501,3 @@ def _check_labels(X: Any, classes: NDArray[Any], labels: NDArray[np.intp]) -> No
             f"y has only one class, {classes[0]!r}, among its labelled rows; there is nothing to "
             "decide. Label at least one row of another class."
         )
-
-
-def _warn_of(found: Propagation, tol: float) -> None:
-    """Say what did not go well: solves that stopped short, rows that no source reaches."""
-    short = [done for done in found.trace if not done.converged]
-    if short:
-        worst = max(short, key=lambda done: done.marginal_error)
-        _warn(
-            f"{len(short)} of {len(found.trace)} solves did not converge to tol={tol:g}; the worst "
-            f"is in round {worst.round}, where the sources' masses are off by "
-            f"{worst.marginal_error:.2g} in all. See trace_. Raise max_iter or epsilon, or accept "
-            "a larger tol.",
-            ConvergenceWarning,
-        )
-    _warn_unreached(int((found.round < 0).sum()))
-
-
-def _warn_unreached(count: int) -> None:
-    if count:
-        _warn(
-            f"{count} row(s) have no finite cost to any source: their distribution is uniform, "
-            "their certainty 0, and their label means nothing.",
-            UserWarning,
-        )
-
-
-def _warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line that called this package, however deep in it this is."""
-    frame, level = inspect.currentframe(), 1
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "otprop":
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)

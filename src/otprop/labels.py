@@ -104,6 +104,8 @@ def _plain(known: NDArray[Any]) -> NDArray[Any]:
                 "Unknown label type: continuous. y holds numbers with a fraction; labels may be "
                 "integers, strings or booleans. For a regression target, cut it into classes first."
             )
+    elif known.dtype.kind == "c":
+        raise ValueError("Complex data not supported: labels may be integers, strings or booleans.")
     elif known.dtype.kind not in "iubU":
         raise ValueError(
             f"Unknown label type: {known.dtype}. Labels may be integers, strings or booleans."

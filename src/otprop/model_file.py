@@ -76,7 +76,7 @@ def write(
     """
     checked = {name: _checked(name, array) for name, array in arrays.items()}
     text = _header_text(header, checked)
-    with _replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
+    with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
         archive.comment = hashlib.sha256(text).hexdigest().encode()
         with archive.open(_member(_HEADER, len(text)), "w") as member:
             member.write(text)
@@ -181,7 +181,7 @@ def _member(name: str, size: int) -> zipfile.ZipInfo:
 
 
 @contextmanager
-def _replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a new file that takes the place of `path` once all of it is on the disk."""
     target = Path(path).resolve()  # a link stays, and what it points to is replaced
     if target.exists() and not target.is_file():

@@ -1,0 +1,5 @@
+"""`python -m otprop` is the command `otprop`."""
+
+from otprop.app import main
+
+main()

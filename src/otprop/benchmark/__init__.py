@@ -1,0 +1,1 @@
+"""The paper's experiments, and whatever else is to be compared: protocols, runs, reports."""

@@ -1,0 +1,108 @@
+"""All parameters of all methods, scaling included, chosen on the labelled rows alone.
+
+The labelled rows are split into folds. Each candidate is fitted on the labelled rows only, with
+the labels of one fold hidden, and judged by how many of these it finds; the rule and the folds are
+the same for all methods. The candidate chosen is then fitted on all rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from otprop.benchmark.limits import OutOfTimeError
+from otprop.benchmark.measures import scores
+from otprop.benchmark.methods import METHODS, methods_of
+from otprop.benchmark.problems import SCALINGS
+from otprop.benchmark.protocols.base import Given, Outcome, fit, fit_split
+from otprop.benchmark.splits import UNLABELLED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from otprop.arrays import IntArray
+    from otprop.benchmark.methods import Method
+    from otprop.benchmark.problems import Problem
+
+FOLDS = 5
+
+
+class Choice(NamedTuple):
+    """A candidate and how much of the hidden labels it found."""
+
+    scaling: str
+    parameters: dict[str, Any]
+    accuracy: float
+
+
+class Honest:
+    """The best candidate by cross-validation on the labelled rows."""
+
+    name = "honest"
+    title = "honest: everything chosen on the labelled rows"
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Return the methods that are compared."""
+        return methods_of(self.name)
+
+    def run(self, method: str, given: Given) -> Outcome:
+        """Choose a candidate, fit it on all rows."""
+        choices = list(validated(METHODS[method], given))
+        best = max(choices, key=lambda choice: choice.accuracy)  # the first of equals
+        chosen = given.problem(best.scaling)
+        found, done = fit_split(METHODS[method], best.parameters, chosen, given)
+        return Outcome(
+            scores=found,
+            parameters={**best.parameters, "scaling": best.scaling},
+            candidates=None,
+            converged=done.converged,
+            details={
+                **done.details,
+                "warnings": done.messages,
+                "validated": best.accuracy,
+                "candidates": len(choices),
+            },
+        )
+
+
+def validated(method: Method, given: Given) -> Iterator[Choice]:
+    """Judge all candidates, in the order in which equals are preferred."""
+    for scaling in SCALINGS if method.scalable else SCALINGS[:1]:
+        chosen = given.problem(scaling)
+        for parameters in method.candidates(chosen.unit):
+            yield Choice(scaling, parameters, cross_validated(method, parameters, chosen, given))
+
+
+def cross_validated(
+    method: Method, parameters: dict[str, Any], chosen: Problem, given: Given
+) -> float:
+    """Return the part of the labelled rows' labels found when each was hidden once.
+
+    A candidate that fails or takes too long on a fold finds none of it.
+    """
+    known = given.known(chosen.truth)
+    X, truth = chosen.X[known], chosen.truth[known]
+    found = 0.0
+    for held in folds(truth, given.seed):
+        y = truth.copy()
+        y[held] = UNLABELLED
+        try:
+            done = fit(method, parameters, X, y, given)
+        except (OutOfTimeError, ValueError):
+            continue
+        measured = scores(truth[held], done.predicted, clusters=method.clusters)
+        found += measured.accuracy * len(held)
+    return found / len(truth)
+
+
+def folds(truth: IntArray, seed: int) -> list[IntArray]:
+    """Return the held-out rows of each fold: as many folds as the smallest class allows."""
+    count = min(FOLDS, int(np.bincount(truth).min()))
+    if count < 2:  # noqa: PLR2004 - nothing can be held out of a class with one label
+        return []
+    cut = StratifiedKFold(count, shuffle=True, random_state=seed)
+    # held-out rows in ascending order, as `fit` returns them
+    return [held for _, held in cut.split(truth, truth)]

@@ -1,0 +1,105 @@
+"""`otprop bench` as a user calls it, killed in the middle and started again."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from otprop.app import main
+from otprop.app.commands import app
+from otprop.benchmark import records
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = Path(os.environ.get("OTPROP_DATA", ROOT.parent / "shared" / "data"))
+NEEDS_DATA = pytest.mark.skipif(
+    not (DATA / "iris.csv.gz").is_file(),
+    reason="the data sets are neither in OTPROP_DATA nor in ../shared/data",
+)
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, ["bench", *map(str, arguments)])
+
+
+def start(*arguments):
+    command = [sys.executable, "-m", "otprop", "bench", *map(str, arguments)]
+    return subprocess.Popen(  # noqa: S603 - this project's own command
+        command, start_new_session=True, stderr=subprocess.PIPE, text=True
+    )
+
+
+def lines(folder):
+    path = folder / records.FILE
+    return path.read_bytes().count(b"\n") if path.is_file() else 0
+
+
+@NEEDS_DATA
+def test_quick_run_killed_and_resumed_and_its_report(tmp_path):
+    """All methods on six small data sets; nothing is lost by the kill, and nothing done twice."""
+    out = tmp_path / "out"
+    arguments = ("run", "--quick", "--data", DATA, "--out", out)
+    first = start(*arguments)
+    while lines(out) < 60:
+        assert first.poll() is None, first.stderr.read()
+        time.sleep(0.05)
+    os.killpg(first.pid, signal.SIGKILL)
+    first.wait()
+    first.stderr.close()
+    kept = records.results(out)
+    assert len(kept) >= 59
+    second = start(*arguments)
+    _, said = second.communicate()
+    assert second.returncode == 0, said
+    found = records.results(out)
+    tasks = 6 * 3 * (3 + 5 + 10)
+    assert len(found) == tasks
+    assert f"{tasks} tasks, {len(kept)} of them done before." in said
+    assert {task: found[task] for task in kept} == kept
+    written = list(records.read_lines(out, "result"))
+    assert len(written) == tasks
+    assert [record.message for record in found.values() if record.status != "ok"] == []
+    result = call("report", out)
+    assert result.exit_code == 0, result.output
+    index = (out / "report" / "index.md").read_text("utf-8")
+    for name in ("Iris", "OTP", "Self-training", "Friedman", "Nemenyi"):
+        assert name in index
+
+
+def test_list_tells_what_there_is():
+    said = call("list").output
+    for name in ("published", "described", "honest", "OTP", "LNP", "wdbc-leaky", "mnist"):
+        assert name in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--datasets", "irsi"), "irsi"),
+        (("--methods", "PLS"), "PLS"),
+        (("--protocol", "hoped"), "hoped"),
+        (("--percents", "15,a"), "percentages"),
+        (("--percents", "0"), "percentages"),
+    ],
+)
+def test_unknown_names_are_refused_with_the_known(tmp_path, arguments, message):
+    result = call("run", "--out", tmp_path, *arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_a_report_of_nothing_says_so(tmp_path):
+    result = call("report", tmp_path)
+    assert result.exit_code == 2
+    assert "There are no results in" in result.output
+
+
+def test_without_the_extra_the_command_says_what_it_lacks(monkeypatch):
+    monkeypatch.delitem(sys.modules, "otprop.app.commands", raising=False)
+    monkeypatch.setitem(sys.modules, "typer", None)  # as if it were not installed
+    with pytest.raises(SystemExit, match=r"'typer'.*otprop\[bench\]"):
+        main()

@@ -1,0 +1,133 @@
+"""Runs: what is done stays done, and what goes wrong is a row."""
+
+from textwrap import dedent
+
+import pytest
+
+from otprop.benchmark import records
+from otprop.benchmark.methods import METHODS
+from otprop.benchmark.records import Task
+from otprop.benchmark.run import Selection, Settings, load_plugins, run, sized
+
+PLUGIN = dedent(
+    """
+    import os, signal, time
+    from otprop.benchmark.methods import METHODS, Method, add_method
+    from otprop.benchmark.problems import Problem
+    from otprop.benchmark.protocols import base
+    import numpy as np
+
+    def problem(name, scaling, _data):
+        X = np.repeat(np.eye(3), 20, axis=0) + np.linspace(0, 0.1, 60)[:, None]
+        return Problem(name, scaling, X, np.repeat([0, 1, 2], 20), 0.1)
+
+    base.problem = problem
+
+    class Failing:
+        def fit(self, X, y):
+            raise RuntimeError("on purpose")
+
+    class Sleeping:
+        def fit(self, X, y):
+            time.sleep(60)
+
+    class Dying:
+        def fit(self, X, y):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    for kind in (Failing, Sleeping, Dying):
+        add_method(Method(kind.__name__, kind))
+    """
+)
+
+
+@pytest.fixture
+def plugin(tmp_path):
+    """A data set in memory and methods that go wrong, for the worker processes."""
+    path = tmp_path / "plugin.py"
+    path.write_text(PLUGIN)
+    return path
+
+
+def tasks(*methods, seeds=(0, 1)):
+    return [Task("honest", method, "three", 15, seed) for seed in seeds for method in methods]
+
+
+def test_what_goes_wrong_is_a_row_and_the_run_goes_on(tmp_path, plugin):
+    shown = []
+    settings = Settings(tmp_path, fit_limit=0.2, workers=2, plugins=(plugin,))
+    wanted = tasks("Vote", "Failing", "Dying", "Sleeping", seeds=(0,)) + tasks("Vote", seeds=(1,))
+    run(wanted, settings, shown.append)
+    found = records.results(tmp_path)
+    assert set(found) == set(wanted) == {record.task for record in shown}
+    assert {task.method: record.status for task, record in found.items()} == {
+        "Vote": "ok",
+        "Failing": "error",
+        "Dying": "error",
+        "Sleeping": "timeout",
+    }
+    said = {record.method: record.message for record in found.values()}
+    assert said["Failing"] == "RuntimeError: on purpose"
+    assert "process died" in said["Dying"]
+    assert "not done in 0.2 s" in said["Sleeping"]
+    assert not list((tmp_path / "running").iterdir())
+
+
+def test_records_say_what_they_were_made_with(tmp_path, plugin):
+    settings = Settings(tmp_path, workers=1, threads=1, plugins=(plugin,))
+    for _ in range(2):
+        run(tasks("Vote"), settings, lambda _record: None)
+    environments = list(records.read_lines(tmp_path, "environment"))
+    assert len(environments) == 1
+    assert environments[0]["packages"]["otprop"]
+    for record in records.results(tmp_path).values():
+        assert record.environment == environments[0]["id"]
+        assert record.seconds > 0
+        assert record.peak_mib > 10
+        assert record.finished
+
+
+def test_the_same_task_gives_the_same_result(tmp_path, plugin):
+    for name, workers in (("a", 1), ("b", 2)):
+        (tmp_path / name).mkdir()
+        settings = Settings(tmp_path / name, workers=workers, plugins=(plugin,))
+        run(tasks("Vote", seeds=range(4)), settings, lambda _record: None)
+    one, other = (records.read([tmp_path / name]) for name in ("a", "b"))
+    columns = ["method", "seed", "accuracy", "nmi", "ari", "parameters"]
+    assert one[columns].equals(other[columns])
+
+
+def test_a_selection_is_all_combinations_seed_by_seed():
+    selection = Selection(
+        ("published", "honest"), ("OTP", "RF"), ("iris", "wine"), (15, 25), (0, 1)
+    )
+    found = selection.tasks()
+    assert len(found) == len(set(found)) == 2 * 2 * 2 * (1 + 2)
+    assert [task.seed for task in found] == [0] * 12 + [1] * 12
+    assert {task.method for task in found if task.protocol == "published"} == {"OTP"}
+
+
+def test_workers_and_threads_fill_the_cores_and_no_more(monkeypatch):
+    from otprop.benchmark import run as module  # noqa: PLC0415 - the function has its name
+
+    monkeypatch.setattr(module, "available_cores", lambda: 8)
+    monkeypatch.setattr(module, "_memory", lambda: 32 * 2**30)
+    assert sized(150) == (8, 1)
+    assert sized(10_000) == (8, 1)
+    assert sized(20_000) == (2, 4)
+    assert sized(100_000) == (1, 8)
+
+
+def test_plugins_are_loaded_once(tmp_path):
+    path = tmp_path / "adds.py"
+    path.write_text(
+        "from otprop.benchmark.methods import METHODS, Method, add_method\n"
+        "assert 'added' not in METHODS\n"
+        "add_method(Method('added', dict))\n"
+    )
+    try:
+        load_plugins([path])
+        load_plugins([path])
+        assert METHODS["added"].name == "added"
+    finally:
+        METHODS.pop("added", None)
