@@ -157,7 +157,8 @@ class LinearNeighborhoodPropagation(ClassifierMixin, BaseEstimator):
         ndarray of shape (m,)
             Labels.
         """
-        return np.asarray(self.classes_[self._decide(X).argmax(axis=1)])
+        found = self._decide(X)
+        return np.asarray(self.classes_[found.argmax(axis=1)])
 
     def predict_proba(self, X: ArrayLike) -> DoubleArray:
         """Return the F of the neighbours that rebuild each row, made to sum to one.

@@ -35,7 +35,7 @@ def read(model: BaseEstimator, X: ArrayLike, labels: IntArray) -> FloatArray:
 
 def read_new(model: BaseEstimator, X: ArrayLike) -> FloatArray:
     """Return the X of `predict` as an array, of double precision unless it is of single."""
-    check_is_fitted(model, "transduction_")
+    check_is_fitted(model)
     table: FloatArray = validate_data(model, X, reset=False, dtype=_PRECISIONS, order="C")
     return table
 

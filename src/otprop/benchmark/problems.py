@@ -7,10 +7,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import minmax_scale, scale
 
 from otprop import datasets
+from otprop.geometry import Euclidean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +26,7 @@ _SCALERS: dict[str, Callable[[DoubleArray], DoubleArray]] = {
 SCALINGS = tuple(_SCALERS)
 # Rows whose nearest other row is looked for.
 _ASKED = 1_000
+_BLOCK = 100
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,17 @@ def problem(name: str, scaling: str, data: Path | None) -> Problem:
 def unit_of(X: DoubleArray) -> float:
     """Return the median squared distance from a row to its nearest other that is not its equal."""
     asked = np.unique(np.linspace(0, len(X) - 1, _ASKED).astype(np.intp))
-    distances, _ = NearestNeighbors(n_neighbors=min(5, len(X))).fit(X).kneighbors(X[asked])
-    squares = np.where(distances > 0, distances, np.inf).min(axis=1) ** 2
-    return float(np.median(squares[np.isfinite(squares)]))
+    # Not scikit-learn's neighbours: it finds distances by products, in which equal rows are a
+    # rounding error apart.
+    distances = Euclidean(X, X)
+    distances.add_sources(np.arange(len(X)))
+    nearest = np.empty(len(asked))
+    for start in range(0, len(asked), _BLOCK):
+        block = asked[start : start + _BLOCK]
+        squares = np.empty((len(block), len(X)))
+        distances.fill(block, 0, squares)
+        nearest[start : start + _BLOCK] = np.where(squares > 0, squares, np.inf).min(axis=1)
+    return float(np.median(nearest[np.isfinite(nearest)]))
 
 
 @cache
