@@ -13,7 +13,7 @@ from otprop.benchmark.limits import OutOfTimeError
 from otprop.benchmark.measures import scores
 from otprop.benchmark.methods import METHODS, Method, add_method
 from otprop.benchmark.problems import Problem, unit_of
-from otprop.benchmark.protocols import PROTOCOLS, Given, base, honest
+from otprop.benchmark.protocols import PROTOCOLS, Given, base, corrected, honest, published
 from otprop.benchmark.protocols.published import SETTINGS, propagate
 from otprop.benchmark.splits import PERCENTS, hidden, labelled_rows
 from tests import oracles
@@ -217,3 +217,57 @@ def test_a_new_method_is_one_entry(given):
         assert PROTOCOLS["honest"].run("mine", given).scores.accuracy > 0.5
     finally:
         del METHODS["mine"]
+
+
+@pytest.fixture
+def _settings(monkeypatch):
+    monkeypatch.setitem(SETTINGS, "blobs", (0.5, (0.9, 0.9, 0.9)))
+
+
+@pytest.mark.usefixtures("_settings")
+def test_corrected_lets_own_labels_join(given):
+    """With its own labels, nothing that OTP does depends on labels that it is not given."""
+    known = given.known(base.problem("blobs", "none", None).truth)
+    chosen = base.problem("blobs", "minmax", None)
+    rules = {"epsilon": 0.5, "alpha": 0.9, "true_labels_join": False}
+    own = propagate(chosen.X, chosen.truth, known, **rules)
+    turned = np.where(known, chosen.truth, (chosen.truth + 1) % 3)
+    np.testing.assert_array_equal(
+        propagate(chosen.X, turned, known, **rules).predicted, own.predicted
+    )
+    outcome = PROTOCOLS["corrected"].run("OTP, own labels join", given)
+    assert outcome.scores == scores(chosen.truth[~known], own.predicted[~known])
+    assert own.rounds > 1
+
+
+@pytest.mark.usefixtures("_settings")
+def test_corrected_solves_to_the_end(given, monkeypatch):
+    monkeypatch.setattr(published, "ITERATIONS", 3)
+    assert PROTOCOLS["published"].run("OTP", given).converged is False
+    assert PROTOCOLS["corrected"].run("OTP, solved", given).converged is True
+
+
+def test_corrected_finds_the_plan_that_sinkhorn_knopp_goes_to():
+    cost = np.random.default_rng(0).random((6, 15))
+    shares, converged = corrected.solved(cost, 0.5)
+    plan, reached = published.sinkhorn_knopp(cost, 0.5)
+    assert converged
+    assert reached
+    np.testing.assert_allclose(shares, plan / plan.sum(axis=0), atol=1e-6)
+
+
+@pytest.mark.usefixtures("_settings")
+def test_corrected_as_described_is_the_estimator_with_the_published_settings(given):
+    chosen = base.problem("blobs", "minmax", None)
+    known = given.known(chosen.truth)
+    model = OTPropagation(epsilon=0.5, alpha=0.9).fit(chosen.X, hidden(chosen.truth, known))
+    outcome = PROTOCOLS["corrected"].run("OTP, as described", given)
+    assert outcome.scores == scores(chosen.truth[~known], model.transduction_[~known])
+
+
+def test_corrected_rivals_see_all_rows(given):
+    chosen = base.problem("blobs", "minmax", None)
+    known = given.known(chosen.truth)
+    model = LabelSpreading().fit(chosen.X, hidden(chosen.truth, known))
+    outcome = PROTOCOLS["corrected"].run("LS, all rows", given)
+    assert outcome.scores == scores(chosen.truth[~known], model.transduction_[~known])

@@ -10,7 +10,7 @@ understood, and for nothing else.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import ot
@@ -27,6 +27,8 @@ from otprop.benchmark.splits import PERCENTS
 from otprop.propagation import certainty
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from otprop.arrays import BoolArray, DoubleArray, IntArray
 
 ITERATIONS = 1_000
@@ -73,28 +75,51 @@ class Published:
 
     def run(self, method: str, given: Given) -> Outcome:
         """Run one of the three with the published settings."""
-        chosen = given.problem(scaling_of(given.dataset))
-        if method != "OTP":
-            found, fitted = fit_split(RIVALS[method], {}, chosen, given)
-            return Outcome(found, converged=fitted.converged, details={"warnings": fitted.messages})
-        if given.dataset not in SETTINGS:
-            raise ValueError(f"the published code has no settings for {given.dataset!r}")
-        epsilon, alphas = SETTINGS[given.dataset]
-        parameters = {"epsilon": epsilon, "alpha": alphas[PERCENTS.index(given.percent)]}
-        known = given.known(chosen.truth)
-        with time_limit(given.fit_limit), noticing() as noticed:
-            done = propagate(chosen.X, chosen.truth, known, **parameters)
-        return Outcome(
-            scores=scores(chosen.truth[~known], done.predicted[~known]),
-            parameters=parameters,
-            converged=done.unconverged == 0,
-            details={
-                "rounds": done.rounds,
-                "solves": done.solves,
-                "unconverged": done.unconverged,
-                "warnings": noticed.messages,
-            },
+        return run_rival(RIVALS[method], given) if method != "OTP" else run_rules(given)
+
+
+def settings_of(given: Given) -> dict[str, float]:
+    """Return the published ε and α of a data set and percentage."""
+    if given.dataset not in SETTINGS:
+        raise ValueError(f"the published code has no settings for {given.dataset!r}")
+    if given.percent not in PERCENTS:
+        raise ValueError(f"the published code has no settings for {given.percent} %")
+    epsilon, alphas = SETTINGS[given.dataset]
+    return {"epsilon": epsilon, "alpha": alphas[PERCENTS.index(given.percent)]}
+
+
+def run_rival(rival: Method, given: Given) -> Outcome:
+    """Fit a rival as it stands, with the scaling of the published code."""
+    chosen = given.problem(scaling_of(given.dataset))
+    found, fitted = fit_split(rival, {}, chosen, given)
+    return Outcome(found, converged=fitted.converged, details={"warnings": fitted.messages})
+
+
+def run_rules(given: Given, **changed: Any) -> Outcome:  # noqa: ANN401 - what `propagate` takes
+    """Run the published rules and settings, but for what is changed of them."""
+    chosen = given.problem(scaling_of(given.dataset))
+    parameters = settings_of(given)
+    known = given.known(chosen.truth)
+    with time_limit(given.fit_limit), noticing() as noticed:
+        done = propagate(
+            chosen.X,
+            chosen.truth,
+            known,
+            epsilon=parameters["epsilon"],
+            alpha=parameters["alpha"],
+            **changed,
         )
+    return Outcome(
+        scores=scores(chosen.truth[~known], done.predicted[~known]),
+        parameters=parameters,
+        converged=done.unconverged == 0,
+        details={
+            "rounds": done.rounds,
+            "solves": done.solves,
+            "unconverged": done.unconverged,
+            "warnings": noticed.messages,
+        },
+    )
 
 
 class Propagated(NamedTuple):
@@ -106,18 +131,38 @@ class Propagated(NamedTuple):
     unconverged: int
 
 
+def sinkhorn_knopp(cost: DoubleArray, epsilon: float) -> tuple[DoubleArray, bool]:
+    """Return the plan that the published code stops at, and whether it converged."""
+    a, b = (np.full(size, 1 / size) for size in cost.shape)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        plan, log = ot.bregman.sinkhorn_knopp(
+            a, b, cost, epsilon, numItermax=ITERATIONS, stopThr=THRESHOLD, log=True
+        )
+    return plan, bool(log["err"] and log["err"][-1] < THRESHOLD and not caught)
+
+
 def propagate(
-    X: DoubleArray, truth: IntArray, known: BoolArray, *, epsilon: float, alpha: float
+    X: DoubleArray,
+    truth: IntArray,
+    known: BoolArray,
+    *,
+    epsilon: float,
+    alpha: float,
+    plan: Callable[[DoubleArray, float], tuple[DoubleArray, bool]] = sinkhorn_knopp,
+    true_labels_join: bool = True,
 ) -> Propagated:
-    """Spread labels by the published rules."""
+    """Spread labels by the published rules; `corrected` changes the last two."""
     known, predicted = known.copy(), truth.copy()
+    teaching = truth if true_labels_join else predicted
     classes = int(truth.max()) + 1
     rounds = solves = unconverged = 0
     U: DoubleArray | None = None
     while not known.all():
         rounds += 1
         if U is None:  # else nobody joined, and the plan is what it was
-            U, converged = plan_by_class(X[known], truth[known], X[~known], classes, epsilon)
+            mass, converged = plan(cdist(X[known], X[~known], "sqeuclidean"), epsilon)
+            U = by_class(mass, teaching[known], classes)
             solves, unconverged = solves + 1, unconverged + (not converged)
             scored = certainty(U)
         accepted = scored >= alpha
@@ -126,26 +171,16 @@ def propagate(
         if accepted.any():
             joining = np.flatnonzero(~known)[accepted]
             predicted[joining] = U[accepted].argmax(axis=1)
-            known[joining] = True  # and with them `truth`
+            known[joining] = True  # and with them what they teach
             U = None
         if rounds % PATIENCE == 0:
             alpha /= DECAY
     return Propagated(predicted, rounds, solves, unconverged)
 
 
-def plan_by_class(
-    sources: DoubleArray, labels: IntArray, targets: DoubleArray, classes: int, epsilon: float
-) -> tuple[DoubleArray, bool]:
-    """Return the plan's shares by class, a row a target, and whether Sinkhorn-Knopp converged."""
-    cost = cdist(sources, targets, "sqeuclidean")
-    a, b = (np.full(size, 1 / size) for size in cost.shape)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        plan, log = ot.bregman.sinkhorn_knopp(
-            a, b, cost, epsilon, numItermax=ITERATIONS, stopThr=THRESHOLD, log=True
-        )
-        masses = np.stack([plan[labels == k].sum(axis=0) for k in range(classes)], axis=1)
+def by_class(plan: DoubleArray, labels: IntArray, classes: int) -> DoubleArray:
+    """Return the shares by class, a row a target; uniform where nothing arrives."""
+    masses = np.stack([plan[labels == k].sum(axis=0) for k in range(classes)], axis=1)
     total = masses.sum(axis=1, keepdims=True)
     reached = (total > 0) & np.isfinite(total)
-    shares = np.where(reached, masses / np.where(reached, total, 1.0), 1.0 / classes)
-    return shares, bool(log["err"] and log["err"][-1] < THRESHOLD and not caught)
+    return np.where(reached, masses / np.where(reached, total, 1.0), 1.0 / classes)
