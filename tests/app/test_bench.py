@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from otprop.app import main
 from otprop.app.commands import app
 from otprop.benchmark import records
+from otprop.benchmark.records import Record
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("OTPROP_DATA", ROOT.parent / "shared" / "data"))
@@ -92,10 +93,19 @@ def test_unknown_names_are_refused_with_the_known(tmp_path, arguments, message):
     assert message in result.output
 
 
-def test_a_report_of_nothing_says_so(tmp_path):
-    result = call("report", tmp_path)
+@pytest.mark.parametrize("command", ["report", "pack"])
+def test_a_report_of_nothing_says_so(tmp_path, command):
+    result = call(command, tmp_path)
     assert result.exit_code == 2
     assert "There are no results in" in result.output
+
+
+def test_results_are_packed(tmp_path):
+    records.append_result(tmp_path, Record("honest", "OTP", "iris", 15, 0, status="ok"))
+    result = call("pack", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert [path.name for path in tmp_path.iterdir()] == [records.PACKED]
+    assert len(records.results(tmp_path)) == 1
 
 
 def test_without_the_extra_the_command_says_what_it_lacks(monkeypatch):

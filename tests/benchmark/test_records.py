@@ -66,6 +66,23 @@ def test_lines_of_other_kinds_are_no_results(tmp_path):
     assert len(results(tmp_path)) == 1
 
 
+def test_packed_results_are_read_and_a_run_goes_on_beside_them(tmp_path):
+    records.append(tmp_path, "environment", {"id": "x", "cores": 2})
+    for seed, status in ((1, "error"), (0, "ok"), (1, "ok")):
+        append_result(tmp_path, replace(A, seed=seed, status=status, message="é"))
+    before = results(tmp_path)
+    first = records.pack(tmp_path).read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [records.PACKED]
+    assert results(tmp_path) == before
+    assert list(records.read_lines(tmp_path, "environment")) == [{"id": "x", "cores": 2}]
+    append_result(tmp_path, replace(A, seed=2))
+    assert [task.seed for task in sorted(results(tmp_path))] == [0, 1, 2]
+    records.pack(tmp_path)
+    assert len(results(tmp_path)) == 3
+    assert records.pack(tmp_path).read_bytes() != first
+    assert records.pack(tmp_path).read_bytes() == records.pack(tmp_path).read_bytes()
+
+
 def test_no_folder_no_results(tmp_path):
     assert results(tmp_path / "none") == {}
     assert read([tmp_path / "none"]).empty

@@ -122,6 +122,16 @@ def report_command(
     typer.echo(f"Written: {target / 'index.md'}")
 
 
+@app.command("pack")
+def pack_command(
+    folder: Annotated[Path, typer.Argument(help="Folder of results; no run may be under way.")],
+) -> None:
+    """Put the results into one small file, to keep or to publish; a run goes on beside it."""
+    if not records.results(folder):
+        raise typer.BadParameter(f"There are no results in {folder}.")
+    typer.echo(f"Written: {records.pack(folder)}")
+
+
 @app.command("figure")
 def figure_command(
     names: Annotated[list[str], typer.Argument(help="rounds, bipartite")],

@@ -1,22 +1,26 @@
 """The results of runs: one line of JSON each, appended whole, never changed.
 
 A process that is killed while it writes leaves a torn line, which readers pass over and the next
-writer closes. Several processes may write at once.
+writer closes. Several processes may write at once. `pack` puts the lines into a small file, beside
+which a run goes on.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
+from otprop.model_file import replacing
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 try:
     import fcntl
@@ -24,6 +28,7 @@ except ImportError:  # Windows: a single write to a file opened for appending ha
     fcntl = None  # type: ignore[assignment]
 
 FILE = "records.jsonl"
+PACKED = "records.jsonl.gz"
 
 
 class Task(NamedTuple):
@@ -87,16 +92,32 @@ def append_result(folder: Path, record: Record) -> None:
 
 
 def read_lines(folder: Path, kind: str) -> Iterator[dict[str, Any]]:
-    """Yield the entries of a kind; torn lines are passed over."""
-    path = folder / FILE
-    if not path.is_file():
-        return
-    with path.open("rb") as file:
-        for line in file:
-            with suppress(ValueError):
-                entry = json.loads(line)
-                if isinstance(entry, dict) and entry.pop("kind", None) == kind:
-                    yield entry
+    """Yield the entries of a kind, those packed first; torn lines are passed over."""
+    for path, opened in ((folder / PACKED, gzip.open), (folder / FILE, Path.open)):
+        if not path.is_file():
+            continue
+        with opened(path, "rb") as file:
+            for line in file:
+                with suppress(ValueError):
+                    entry = json.loads(line)
+                    if isinstance(entry, dict) and entry.pop("kind", None) == kind:
+                        yield entry
+
+
+def pack(folder: Path) -> Path:
+    """Put all entries into one small file; of each task's results the one that stands.
+
+    No run may be under way in the folder. The same entries give the same file.
+    """
+    about = {entry["id"]: entry for entry in read_lines(folder, "environment")}
+    found = results(folder)
+    entries = [{"kind": "environment", **about[name]} for name in sorted(about)]
+    entries += [{"kind": "result", **asdict(found[task])} for task in sorted(found)]
+    text = "".join(f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in entries)
+    with replacing(folder / PACKED) as file:
+        file.write(gzip.compress(text.encode(), mtime=0))
+    (folder / FILE).unlink(missing_ok=True)
+    return folder / PACKED
 
 
 def results(folder: Path) -> dict[Task, Record]:
