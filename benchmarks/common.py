@@ -33,31 +33,30 @@ _MNIST_TRAINING = 60_000
 T = TypeVar("T")
 
 
-def data_file(name: str) -> Path:
-    """Return the path of a data file, or leave with a message that says where it was looked for."""
+def data_folder() -> Path:
+    """Return the folder that holds the data sets, or leave with a message."""
     folder = Path(os.environ.get("OTPROP_DATA", ROOT.parent / "shared" / "data"))
-    path = folder / name
-    if not path.is_file():
+    if not folder.is_dir():
         sys.exit(
-            f"{path} is missing. The benchmarks read optdigits.csv.gz, mnist.npz and six small UCI "
-            "tables from the folder that the environment variable OTPROP_DATA names, or else from "
-            "../shared/data beside this repository."
+            f"{folder} is missing. The benchmarks read the data sets from the folder that the "
+            "environment variable OTPROP_DATA names, or else from ../shared/data beside this "
+            "repository."
         )
-    return path
+    return folder
 
 
 def load_table(name: str) -> tuple[NDArray[np.float64], NDArray[Any]]:
     """Return the features of a UCI table that have no missing values, and the labels."""
     import pandas as pd  # noqa: PLC0415 - not every benchmark needs it, and it takes memory
 
-    table = pd.read_csv(data_file(f"{name}.csv.gz"))
+    table = pd.read_csv(data_folder() / f"{name}.csv.gz")
     features = table.drop(columns=["target", "id"], errors="ignore").dropna(axis="columns")
     return features.to_numpy(np.float64), table["target"].to_numpy()
 
 
 def load_mnist() -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
     """Return MNIST's 10,000 test images, pixels from 0 to 255, and their labels."""
-    with np.load(data_file("mnist.npz")) as archive:
+    with np.load(data_folder() / "mnist.npz") as archive:
         X = archive["X"][_MNIST_TRAINING:].copy()
         y = archive["y"][_MNIST_TRAINING:].astype(np.intp)
     return X, y
@@ -132,10 +131,6 @@ def machine(packages: Iterable[str]) -> dict[str, str]:
         "Python": platform.python_version(),
     }
     return described | {name: importlib.metadata.version(name) for name in packages}
-
-
-def _load() -> str:
-    return f"{os.getloadavg()[0]:.2f}" if hasattr(os, "getloadavg") else "unknown"
 
 
 def _processor() -> str:
