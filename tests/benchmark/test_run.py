@@ -1,12 +1,14 @@
 """Runs: what is done stays done, and what goes wrong is a row."""
 
+import os
 from textwrap import dedent
 
 import pytest
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from otprop.benchmark import records
 from otprop.benchmark.methods import METHODS
-from otprop.benchmark.records import Task
+from otprop.benchmark.records import Record, Task
 from otprop.benchmark.run import Selection, Settings, load_plugins, run, sized
 
 PLUGIN = dedent(
@@ -71,6 +73,23 @@ def test_what_goes_wrong_is_a_row_and_the_run_goes_on(tmp_path, plugin):
     assert "process died" in said["Dying"]
     assert "not done in 0.2 s" in said["Sleeping"]
     assert not list((tmp_path / "running").iterdir())
+
+
+def test_a_process_that_dies_costs_no_task_that_is_run_again(tmp_path, plugin):
+    wanted = tasks("Dying", seeds=(0,)) + tasks("Vote", seeds=range(3))
+    for task in wanted:
+        records.append_result(tmp_path, Record(*task, status="error", message="before"))
+    run(wanted, Settings(tmp_path, plugins=(plugin,)), lambda _record: None)
+    found = records.results(tmp_path)
+    assert [found[task].status for task in wanted] == ["error", "ok", "ok", "ok"]
+    assert "process died" in found[wanted[0]].message
+
+
+def test_processes_that_never_begin_a_task_end_the_run(tmp_path):
+    path = tmp_path / "dies.py"
+    path.write_text(f"import os\nif os.getpid() != {os.getpid()}:\n    os._exit(1)\n")
+    with pytest.raises(TerminatedWorkerError):
+        run(tasks("Vote"), Settings(tmp_path, plugins=(path,)), lambda _record: None)
 
 
 def test_records_say_what_they_were_made_with(tmp_path, plugin):

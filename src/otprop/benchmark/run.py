@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import platform
 import runpy
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -93,6 +94,8 @@ def run(tasks: Sequence[Task], settings: Settings, report: Callable[[Record], No
     are run again, one at a time, and one that kills its process again is recorded as an error.
     """
     environment = _environment(settings)
+    # Results of an earlier run do not count: what failed in it may be what is to be run again.
+    before = _written(settings.folder)
     left = list(tasks)
     while left:
         try:
@@ -107,8 +110,13 @@ def run(tasks: Sequence[Task], settings: Settings, report: Callable[[Record], No
                     _finish(record, settings.folder)
                     _mark(settings.folder, task).unlink(missing_ok=True)
                     report(record)
-        done = records.results(settings.folder)
-        left = [task for task in left if task not in done]
+            written = _written(settings.folder)
+            unfinished = [task for task in left if written[task] == before[task]]
+            if len(unfinished) == len(left):  # processes die before they begin a task
+                raise
+            left = unfinished
+        else:
+            return
 
 
 def _run_parallel(
@@ -164,6 +172,12 @@ def attempt(task: Task, settings: Settings) -> Record:
         record.converged, record.details = outcome.converged, outcome.details
     record.seconds, record.peak_mib = round(meter.seconds(), 3), round(meter.peak_mib(), 1)
     return record
+
+
+def _written(folder: Path) -> Counter[Task]:
+    """Count each task's results on the disk."""
+    lines = records.read_lines(folder, "result")
+    return Counter(Task(*(line[name] for name in Task._fields)) for line in lines)
 
 
 def _finish(record: Record, folder: Path) -> None:
