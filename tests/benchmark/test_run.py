@@ -37,8 +37,16 @@ PLUGIN = dedent(
         def fit(self, X, y):
             os.kill(os.getpid(), signal.SIGKILL)
 
+    class Guessing:
+        def __init__(self, way):
+            pass
+
+        def fit(self, X, y):
+            self.transduction_ = np.maximum(y, 0)
+
     for kind in (Failing, Sleeping, Dying):
         add_method(Method(kind.__name__, kind))
+    add_method(Method("Guessing", Guessing, {"way": np.arange(2)}))
     """
 )
 
@@ -73,6 +81,14 @@ def test_what_goes_wrong_is_a_row_and_the_run_goes_on(tmp_path, plugin):
     assert "process died" in said["Dying"]
     assert "not done in 0.2 s" in said["Sleeping"]
     assert not list((tmp_path / "running").iterdir())
+
+
+def test_a_result_that_cannot_be_written_is_a_row(tmp_path, plugin):
+    wanted = tasks("Guessing", "Vote", seeds=(0,))
+    run(wanted, Settings(tmp_path, plugins=(plugin,)), lambda _record: None)
+    found = records.results(tmp_path)
+    assert [found[task].status for task in wanted] == ["error", "ok"]
+    assert "int64 is not JSON serializable" in found[wanted[0]].message
 
 
 def test_a_process_that_dies_costs_no_task_that_is_run_again(tmp_path, plugin):

@@ -144,7 +144,12 @@ def run_task(task: Task, settings: Settings, environment: str) -> Record:
     with _marked(settings.folder, task):
         record = attempt(task, settings)
         record.environment = environment
-        _finish(record, settings.folder)
+        try:
+            _finish(record, settings.folder)
+        except (TypeError, ValueError) as error:  # JSON has no form for what a method gave
+            message = f"its result cannot be written: {error}"
+            record = Record(*task, status="error", message=message, environment=environment)
+            _finish(record, settings.folder)
     return record
 
 
