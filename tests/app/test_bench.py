@@ -77,6 +77,14 @@ def test_list_tells_what_there_is():
         assert name in said
 
 
+def test_data_that_cannot_be_had_end_the_run_before_it_begins(tmp_path):
+    arguments = ("run", "--out", tmp_path / "out", "--data", tmp_path, "--datasets", "iris,wine")
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert "iris.csv.gz" in result.output
+    assert records.results(tmp_path / "out") == {}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -151,6 +151,9 @@ def test_workers_and_threads_fill_the_cores_and_no_more(monkeypatch):
     assert sized(10_000) == (8, 1)
     assert sized(20_000) == (2, 4)
     assert sized(100_000) == (1, 8)
+    assert sized(150, workers=2) == (2, 1)
+    assert sized(20_000, workers=4) == (4, 2)
+    assert sized(20_000, workers=20) == (20, 1)
 
 
 def test_plugins_are_loaded_once(tmp_path):

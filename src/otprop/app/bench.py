@@ -86,12 +86,16 @@ def run_command(  # noqa: PLR0917 - Typer calls by keyword
     tasks = selection.tasks()
     left = [t for t in tasks if t not in done or (retry and done[t].status != "ok")]
     typer.echo(f"{len(tasks)} tasks, {len(tasks) - len(left)} of them done before.", err=True)
-    bears, threads = sized(max(_rows(name, data) for name in selection.datasets))
+    # One process loads each first: what cannot be had ends the run here, not in every result.
+    rows = max(
+        (_rows(name, data) for name in dict.fromkeys(task.dataset for task in left)), default=0
+    )
+    workers, threads = sized(rows, workers)
     settings = Settings(
         folder=out,
         data=data,
         fit_limit=fit_limit,
-        workers=workers or bears,
+        workers=workers,
         threads=threads,
         plugins=plugins,
     )
@@ -159,8 +163,10 @@ def _default_sets() -> tuple[str, ...]:
 
 
 def _rows(name: str, data: Path | None) -> int:
-    counts = datasets.find(name).counts
-    return sum(counts.values()) if counts else len(datasets.load(name, data=data).target)
+    try:
+        return len(datasets.load(name, data=data).target)
+    except datasets.DatasetError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def _names(text: str, known: tuple[str, ...], what: str) -> tuple[str, ...]:

@@ -76,15 +76,18 @@ def load_plugins(plugins: Iterable[Path]) -> None:
 _loaded: set[Path] = set()
 
 
-def sized(rows: int) -> tuple[int, int]:
-    """Return how many workers this machine bears for data of so many rows, and threads for each.
+def sized(rows: int, workers: int | None = None) -> tuple[int, int]:
+    """Return the number of workers for data of so many rows, and of threads for each.
 
-    The largest need of memory is that of the methods with a dense kernel of all rows to all rows.
+    As many workers as the machine bears, if none are asked for. The largest need of memory is that
+    of the methods with a dense kernel of all rows to all rows. Fewer workers leave the other cores
+    free; more have fewer threads.
     """
     cores = available_cores()
     need = 3 * 8 * rows**2 + 2**29
-    workers = max(1, min(cores, int(_memory() * 0.8 / need)))
-    return workers, max(1, cores // workers)
+    bears = max(1, min(cores, int(_memory() * 0.8 / need)))
+    workers = workers or bears
+    return workers, max(1, cores // max(workers, bears))
 
 
 def run(tasks: Sequence[Task], settings: Settings, report: Callable[[Record], None]) -> None:
