@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from otprop.app import main
+from otprop.app import bench, main
 from otprop.app.commands import app
 from otprop.benchmark import records
 from otprop.benchmark.records import Record
+from otprop.benchmark.run import Selection
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("OTPROP_DATA", ROOT.parent / "shared" / "data"))
@@ -69,6 +70,36 @@ def test_quick_run_killed_and_resumed_and_its_report(tmp_path):
     index = (out / "report" / "index.md").read_text("utf-8")
     for name in ("Iris", "OTP", "Self-training", "Friedman", "Nemenyi"):
         assert name in index
+
+
+@pytest.fixture
+def selected(monkeypatch):
+    """What is selected, which is not run."""
+    found = []
+
+    def made(**selection):
+        found.append(selection)
+        return Selection(**selection | {"datasets": ()})
+
+    monkeypatch.setattr(bench, "Selection", made)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((), (11, (15, 25, 35), 10)),
+        (("--quick",), (6, (15,), 3)),
+        (("--quick", "--datasets", "iris", "--percents", "25,35"), (1, (25, 35), 3)),
+        (("--quick", "--seeds", 1), (6, (15,), 1)),
+        (("--seeds", 2, "--datasets", "wdbc-leaky,wine"), (2, (15, 25, 35), 2)),
+    ],
+)
+def test_what_is_asked_for_goes_before_what_is_usual(selected, tmp_path, arguments, expected):
+    result = call("run", "--out", tmp_path, *arguments)
+    assert result.exit_code == 0, result.output
+    (found,) = selected
+    assert (len(found["datasets"]), found["percents"], len(found["seeds"])) == expected
 
 
 def test_list_tells_what_there_is():

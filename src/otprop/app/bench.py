@@ -43,15 +43,20 @@ def run_command(  # noqa: PLR0917 - Typer calls by keyword
     ] = "published,described,honest",
     dataset: Annotated[
         str | None,
-        typer.Option("--datasets", help="Data sets, separated by commas; all but wdbc-leaky."),
+        typer.Option(
+            "--datasets",
+            help="Data sets, separated by commas; all but wdbc-leaky and mnist-70000.",
+        ),
     ] = None,
     method: Annotated[
         str | None, typer.Option("--methods", help="Methods, separated by commas; all.")
     ] = None,
     percent: Annotated[
-        str, typer.Option("--percents", help="Percentages of labelled rows.")
-    ] = ",".join(map(str, PERCENTS)),
-    seeds: Annotated[int, typer.Option(min=1, help="How many splits: seeds 0, 1, …")] = len(SEEDS),
+        str | None, typer.Option("--percents", help="Percentages of labelled rows; 15,25,35.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="How many splits, seeds 0, 1, …; 10.")
+    ] = None,
     data: Data = None,
     plugin: Plugin = None,
     workers: Annotated[
@@ -73,13 +78,13 @@ def run_command(  # noqa: PLR0917 - Typer calls by keyword
     load_plugins(plugins)
     if fit_limit is not None and not can_limit_time():
         raise typer.BadParameter("This system cannot interrupt a fit: leave --fit-limit out.")
-    chosen = _names(dataset, datasets.names(), "data set") if dataset else _default_sets()
+    usual = _QUICK_SETS if quick else _default_sets()
     selection = Selection(
         protocols=_names(protocol, tuple(PROTOCOLS), "protocol"),
         methods=_names(method, tuple(METHODS), "method") if method else None,
-        datasets=_QUICK_SETS if quick and not dataset else chosen,
-        percents=_QUICK_PERCENTS if quick else _percents(percent),
-        seeds=range(_QUICK_SEEDS if quick else seeds),
+        datasets=_names(dataset, datasets.names(), "data set") if dataset else usual,
+        percents=_percents(percent) if percent else _QUICK_PERCENTS if quick else PERCENTS,
+        seeds=range(seeds or (_QUICK_SEEDS if quick else len(SEEDS))),
     )
     out.mkdir(parents=True, exist_ok=True)
     done = records.results(out)
