@@ -139,6 +139,21 @@ def test_a_report_of_nothing_says_so(tmp_path, command):
     assert "There are no results in" in result.output
 
 
+def test_figures_are_drawn_into_a_folder_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = call("figure", "rounds", "bipartite")
+    assert result.exit_code == 0, result.output
+    names = ["bipartite.png", "bipartite.svg", "rounds.png", "rounds.svg"]
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == names
+
+
+def test_an_unknown_figure_is_refused_with_the_known(tmp_path):
+    result = call("figure", "round", "--out", tmp_path)
+    assert result.exit_code == 2
+    assert "'round'" in result.output
+    assert "rounds, bipartite" in result.output
+
+
 def test_results_are_packed(tmp_path):
     records.append_result(tmp_path, Record("honest", "OTP", "iris", 15, 0, status="ok"))
     result = call("pack", tmp_path)

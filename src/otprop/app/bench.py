@@ -144,12 +144,17 @@ def pack_command(
 @app.command("figure")
 def figure_command(
     names: Annotated[list[str], typer.Argument(help="rounds, bipartite")],
-    out: Annotated[Path, typer.Option("--out", help="Folder; made if it is not there.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder; made if it is not there.")] = Path(
+        "figures"
+    ),
 ) -> None:
     """Draw the paper's Figure 4 (rounds) or Figure 3 (bipartite)."""
-    from otprop.benchmark.report import write_figures  # noqa: PLC0415 - Matplotlib takes a second
+    from otprop.benchmark.report import (  # noqa: PLC0415 - Matplotlib takes a second
+        DRAWINGS,
+        write_figures,
+    )
 
-    for path in write_figures(names, out):
+    for path in write_figures(_names(",".join(names), tuple(DRAWINGS), "figure"), out):
         typer.echo(f"Written: {path}")
 
 
