@@ -65,8 +65,10 @@ def tasks(*methods, seeds=(0, 1)):
 
 def test_what_goes_wrong_is_a_row_and_the_run_goes_on(tmp_path, plugin):
     shown = []
-    settings = Settings(tmp_path, fit_limit=0.2, workers=2, plugins=(plugin,))
-    wanted = tasks("Vote", "Failing", "Dying", "Sleeping", seeds=(0,)) + tasks("Vote", seeds=(1,))
+    settings = Settings(tmp_path, fit_limit=2, workers=2, plugins=(plugin,))
+    wanted = tasks("Vote", "Failing", "Dying", seeds=(0,)) + tasks("Vote", seeds=(1,))
+    # One label a class: no candidate is tried beforehand, so that there is one fit to wait for.
+    wanted.append(Task("honest", "Sleeping", "three", 5, 0))
     run(wanted, settings, shown.append)
     found = records.results(tmp_path)
     assert set(found) == set(wanted) == {record.task for record in shown}
