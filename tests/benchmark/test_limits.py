@@ -45,5 +45,6 @@ def test_the_peak_is_that_of_the_block():
     meter = Meter()
     block = np.ones(50 * 2**17)  # 50 MiB, touched
     assert meter.peak_mib() - before > 0.9 * 50
+    assert meter.before_mib < before + 5
     assert block[-1] == 1
     assert meter.seconds() > 0

@@ -77,12 +77,17 @@ def noticing() -> Iterator[Noticed]:
 
 
 class Meter:
-    """Seconds since it was made, and the peak of the memory of this process since then."""
+    """Seconds since it was made, and the peak of the memory of this process since then.
+
+    Most of a peak may have been there before: libraries, and data sets that are kept. `before_mib`
+    tells how much.
+    """
 
     def __init__(self) -> None:
-        self._start = time.perf_counter()
         with suppress(OSError):
             _PEAK.write_text("5", encoding="ascii")  # Linux: let the peak begin anew
+        self.before_mib = self.peak_mib()
+        self._start = time.perf_counter()
 
     def seconds(self) -> float:
         """Return the seconds so far."""

@@ -179,6 +179,7 @@ def attempt(task: Task, settings: Settings) -> Record:
         record.parameters, record.candidates = outcome.parameters, outcome.candidates
         record.converged, record.details = outcome.converged, outcome.details
     record.seconds, record.peak_mib = round(meter.seconds(), 3), round(meter.peak_mib(), 1)
+    record.details["mib_before"] = round(meter.before_mib, 1)
     return record
 
 

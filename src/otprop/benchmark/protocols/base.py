@@ -49,7 +49,6 @@ class Fit(NamedTuple):
     converged: bool
     messages: list[str]
     details: dict[str, Any]
-    seconds: float
 
 
 @dataclass
@@ -87,13 +86,15 @@ def fit(
     start = time.perf_counter()
     with time_limit(given.fit_limit), noticing() as noticed:
         estimator.fit(X, y)
+    details: dict[str, Any] = {"fit_seconds": round(time.perf_counter() - start, 6)}
+    if hasattr(estimator, "trace_"):
+        details["rounds"] = len(estimator.trace_)
     found = estimator.clusters_ if method.clusters else estimator.transduction_
     return Fit(
         predicted=np.asarray(found)[y < 0],
         converged=noticed.converged,
         messages=noticed.messages,
-        details={"rounds": len(estimator.trace_)} if hasattr(estimator, "trace_") else {},
-        seconds=time.perf_counter() - start,
+        details=details,
     )
 
 

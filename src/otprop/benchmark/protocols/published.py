@@ -92,7 +92,11 @@ def run_rival(rival: Method, given: Given) -> Outcome:
     """Fit a rival as it stands, with the scaling of the published code."""
     chosen = given.problem(scaling_of(given.dataset))
     found, fitted = fit_split(rival, {}, chosen, given)
-    return Outcome(found, converged=fitted.converged, details={"warnings": fitted.messages})
+    return Outcome(
+        scores=found,
+        converged=fitted.converged,
+        details={**fitted.details, "warnings": fitted.messages},
+    )
 
 
 def run_rules(given: Given, **changed: Any) -> Outcome:  # noqa: ANN401 - what `propagate` takes
