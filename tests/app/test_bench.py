@@ -1,6 +1,7 @@
 """`otprop bench` as a user calls it, killed in the middle and started again."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from otprop import datasets
 from otprop.app import bench, main
 from otprop.app.commands import app
 from otprop.benchmark import records
@@ -100,6 +102,28 @@ def test_what_is_asked_for_goes_before_what_is_usual(selected, tmp_path, argumen
     assert result.exit_code == 0, result.output
     (found,) = selected
     assert (len(found["datasets"]), found["percents"], len(found["seeds"])) == expected
+
+
+@NEEDS_DATA
+@pytest.mark.parametrize(("file", "data"), [("mine.py", "iris"), ("table.py", "mine")])
+def test_methods_and_data_sets_are_added_as_the_documentation_shows(tmp_path, file, data):
+    page = (ROOT / "docs" / "benchmark.md").read_text("utf-8")
+    found = re.search(
+        rf"```python\n([^`]*)```\n\n```\notprop ([^`]*--datasets {data} --plugin {file} [^`]*)```",
+        page,
+    )
+    (tmp_path / file).write_text(found[1])
+    frame = datasets.load("iris", data=DATA).frame.assign(target=["a", "b", "c"] * 50)
+    frame.to_csv(tmp_path / "mine.csv", index=False)
+    subprocess.run(  # noqa: S603 - this project's own command
+        [sys.executable, "-m", "otprop", *found[2].split(), "--seeds", "1", "--percents", "15"],
+        cwd=tmp_path,
+        env=os.environ | {"OTPROP_DATA": str(DATA)},
+        check=True,
+    )
+    results = records.results(tmp_path / "results")
+    assert [record.status for record in results.values()] == ["ok"] * 2
+    assert {record.dataset for record in results.values()} == {data}
 
 
 def test_list_tells_what_there_is():
