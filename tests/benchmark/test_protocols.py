@@ -107,7 +107,30 @@ def test_honest_judges_a_candidate_by_the_labels_held_out(given):
         rest = np.setdiff1d(np.arange(len(truth)), held)
         nearest = cdist(X[held], X[rest]).argmin(axis=1)
         right += (truth[rest][nearest] == truth[held]).sum()
-    assert found == pytest.approx(right / len(truth))
+    assert found == ("none", {}, pytest.approx(right / len(truth)), 0)
+
+
+def test_honest_counts_the_fits_that_failed(given, monkeypatch):
+    """A candidate that fails, or is slow, finds nothing; the others go on, and it is told."""
+
+    class Sometimes:
+        def __init__(self, way):
+            self.way = way
+
+        def fit(self, X, y):
+            if self.way == "fails":
+                raise ValueError("on purpose")
+            while self.way == "hangs":
+                pass
+            nearest = cdist(X, X[y >= 0]).argmin(axis=1)
+            self.transduction_ = y[y >= 0][nearest]
+
+    ways = {"way": ("fails", "hangs", "works")}
+    monkeypatch.setitem(METHODS, "OTP", Method("OTP", Sometimes, ways, scalable=False))
+    outcome = PROTOCOLS["honest"].run("OTP", replace(given, fit_limit=0.2))
+    assert outcome.parameters == {"way": "works", "scaling": "none"}
+    folds = 4  # the smallest class has as many labels
+    assert outcome.details["failed_fits"] == 2 * folds
 
 
 def test_folds_are_as_many_as_the_smallest_class_allows():

@@ -30,11 +30,12 @@ FOLDS = 5
 
 
 class Choice(NamedTuple):
-    """A candidate and how much of the hidden labels it found."""
+    """A candidate, how much of the hidden labels it found, and how many of its fits failed."""
 
     scaling: str
     parameters: dict[str, Any]
     accuracy: float
+    failed: int
 
 
 class Honest:
@@ -57,13 +58,13 @@ class Honest:
         return Outcome(
             scores=found,
             parameters={**best.parameters, "scaling": best.scaling},
-            candidates=None,
             converged=done.converged,
             details={
                 **done.details,
                 "warnings": done.messages,
                 "validated": best.accuracy,
                 "candidates": len(choices),
+                "failed_fits": sum(choice.failed for choice in choices),
             },
         )
 
@@ -73,29 +74,30 @@ def validated(method: Method, given: Given) -> Iterator[Choice]:
     for scaling in SCALINGS if method.scalable else SCALINGS[:1]:
         chosen = given.problem(scaling)
         for parameters in method.candidates(chosen.unit):
-            yield Choice(scaling, parameters, cross_validated(method, parameters, chosen, given))
+            yield cross_validated(method, parameters, chosen, given)
 
 
 def cross_validated(
     method: Method, parameters: dict[str, Any], chosen: Problem, given: Given
-) -> float:
-    """Return the part of the labelled rows' labels found when each was hidden once.
+) -> Choice:
+    """Judge a candidate by the part of the labelled rows' labels found when each was hidden once.
 
-    A candidate that fails or takes too long on a fold finds none of it.
+    One that fails or takes too long on a fold finds none of it.
     """
     known = given.known(chosen.truth)
     X, truth = chosen.X[known], chosen.truth[known]
-    found = 0.0
+    found, failed = 0.0, 0
     for held in folds(truth, given.seed):
         y = truth.copy()
         y[held] = UNLABELLED
         try:
             done = fit(method, parameters, X, y, given)
         except (OutOfTimeError, ValueError):
+            failed += 1
             continue
         measured = scores(truth[held], done.predicted, clusters=method.clusters)
         found += measured.accuracy * len(held)
-    return found / len(truth)
+    return Choice(chosen.scaling, parameters, found / len(truth), failed)
 
 
 def folds(truth: IntArray, seed: int) -> list[IntArray]:
