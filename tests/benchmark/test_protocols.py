@@ -193,6 +193,28 @@ def test_published_has_settings_for_the_paper_s_sets_alone(given):
         PROTOCOLS["published"].run("OTP", given)
 
 
+@pytest.mark.parametrize(
+    ("split", "parameters", "scaling"),
+    [
+        (("iris", 15), {"epsilon": 0.016, "alpha": 0.9}, "none"),
+        (("wdbc", 15), {"epsilon": 0.016, "alpha": 0.999}, "minmax"),
+        (("wdbc", 25), {"epsilon": 0.016, "alpha": 0.99}, "minmax"),
+        (("mnist", 35), {"epsilon": 0.9, "alpha": 0.9}, "minmax"),
+    ],
+)
+def test_published_takes_its_settings_by_data_set_and_percentage(
+    given, monkeypatch, split, parameters, scaling
+):
+    asked, made = [], base.problem
+    monkeypatch.setattr(
+        base, "problem", lambda name, how, data: asked.append(how) or made(name, how, data)
+    )
+    dataset, percent = split
+    outcome = PROTOCOLS["published"].run("OTP", replace(given, dataset=dataset, percent=percent))
+    assert outcome.parameters == parameters
+    assert set(asked) == {scaling}
+
+
 @pytest.mark.parametrize("protocol", ["described", "honest"])
 def test_a_fit_that_takes_too_long_is_out_of_time(given, protocol, monkeypatch):
     class Sleepy:
