@@ -24,7 +24,6 @@ from otprop.datasets import (
     loading,
     names,
     register,
-    rows,
     title,
 )
 from tests.datasets import originals
@@ -278,7 +277,6 @@ def test_a_csv_file_is_one_short_entry(tmp_path, monkeypatch):
     register(Entry(name="mine", sources=(tmp_path / "mine.csv",)))
     assert names()[-1] == "mine"
     assert title("mine") == "mine"
-    assert rows("mine") == 50
     found = load("mine")
     assert_right(found)
     assert found.description == "mine: 50 rows, 2 features, 2 classes (no: 20, yes: 30)."

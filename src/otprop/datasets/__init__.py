@@ -7,7 +7,7 @@ checked before it is returned.
 import otprop.datasets.catalogue  # noqa: F401 - registers the data sets
 from otprop.datasets.fetch import OpenML, Originals
 from otprop.datasets.formats import delimited
-from otprop.datasets.loading import Dataset, load, rows
+from otprop.datasets.loading import Dataset, load
 from otprop.datasets.registry import Entry, find, names, register, title
 from otprop.datasets.table import DatasetError, checksum
 
@@ -23,6 +23,5 @@ __all__ = [
     "load",
     "names",
     "register",
-    "rows",
     "title",
 ]

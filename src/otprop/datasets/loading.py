@@ -75,22 +75,6 @@ def load(name: str, *, data: str | os.PathLike[str] | None = None) -> Dataset:
     return Dataset(entry.name, *content, _describe(entry, content))
 
 
-def rows(name: str) -> int:
-    """Return how many rows a data set has.
-
-    Parameters
-    ----------
-    name : str
-        One of `names()`. Only a registered one without `counts` has to be loaded for it.
-
-    Returns
-    -------
-    int
-    """
-    counts = find(name).counts
-    return len(load(name).target) if counts is None else sum(counts.values())
-
-
 def _from_folder(entry: Entry, path: Path) -> Table:
     if not path.is_file():
         raise DatasetError(
