@@ -1,8 +1,10 @@
 """Runs: what is done stays done, and what goes wrong is a row."""
 
 import os
+from dataclasses import replace
 from textwrap import dedent
 
+import numpy as np
 import pytest
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
@@ -123,6 +125,18 @@ def test_records_say_what_they_were_made_with(tmp_path, plugin):
         assert record.peak_mib >= record.details["mib_before"] > 10
         assert 0 < record.details["fit_seconds"] < record.seconds
         assert record.finished
+
+
+def test_records_say_of_which_candidates_they_chose(tmp_path, monkeypatch):
+    for widths in ((1.0, 2.0), (1.0, 4.0)):
+        monkeypatch.setitem(
+            METHODS, "Vote", replace(METHODS["Vote"], grid={"epsilon": np.array(widths)})
+        )
+        run([], Settings(tmp_path), lambda _record: None)
+    one, other = records.read_lines(tmp_path, "environment")
+    assert one["id"] != other["id"]
+    assert one["grids"]["Vote"] == {"epsilon": [repr(width) for width in np.array([1.0, 2.0])]}
+    assert one["grids"]["LS"] == other["grids"]["LS"]
 
 
 def test_the_same_task_gives_the_same_result(tmp_path, plugin):

@@ -20,6 +20,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from otprop.benchmark import records
 from otprop.benchmark.limits import Meter, OutOfTimeError
+from otprop.benchmark.methods import METHODS
 from otprop.benchmark.protocols import PROTOCOLS, Given
 from otprop.benchmark.records import Record, Task
 from otprop.transport.workers import available_cores
@@ -228,6 +229,12 @@ def _environment(settings: Settings) -> str:
         "threads": settings.threads,
         "fit_limit": settings.fit_limit,
         "packages": {name: importlib.metadata.version(name) for name in _PACKAGES},
+        # As texts, since a grid may hold what JSON has no form for.
+        "grids": {
+            method.name: {name: [repr(value) for value in values] for name, values in grid.items()}
+            for method in METHODS.values()
+            if (grid := method.grid)
+        },
     }
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:8]
     known = {entry["id"] for entry in records.read_lines(settings.folder, "environment")}
