@@ -46,3 +46,9 @@ def test_the_result_s_shares_are_those_of_its_potentials():
     result = solve(cost, 0.1)
     new = np.random.default_rng(2).random((4, 6))
     np.testing.assert_array_equal(result.shares(new), shares(new, result.f, 0.1))
+
+
+@pytest.mark.parametrize(("cost", "f"), [((4, 3), 2), ((4, 3), 4), ((3,), 3)])
+def test_potentials_are_those_of_the_columns(cost, f):
+    with pytest.raises(ValueError, match="one column for each potential; their shapes are"):
+        shares(np.zeros(cost), np.zeros(f), 1.0)

@@ -239,6 +239,28 @@ def class_block(cost, rows, f, epsilon, labels, distributions):
 
 
 @njit(nogil=True, error_model="numpy", cache=True)
+def merge_block(cost, rows, labels, epsilon, merged):
+    """−ε log Σ_i exp(−M_ij/ε) over the sources i of each class, one row a target.
+
+    +inf where a class has no finite cost.
+    """
+    scale = cost.dtype.type(1.0 / (math.log(2.0) * epsilon))
+    least = np.empty(merged.shape[1], cost.dtype)
+    totals = np.empty(merged.shape[1])
+    for j in range(rows.shape[0]):
+        row = cost[rows[j]]
+        least[:] = np.inf
+        totals[:] = 0.0
+        for i in range(labels.shape[0]):
+            least[labels[i]] = min(least[labels[i]], row[i])
+        for i in range(labels.shape[0]):
+            if row[i] < np.inf:
+                totals[labels[i]] += exp2((least[labels[i]] - row[i]) * scale)
+        for k in range(merged.shape[1]):
+            merged[j, k] = least[k] - epsilon * math.log(totals[k])
+
+
+@njit(nogil=True, error_model="numpy", cache=True)
 def price_block(cost, rows, f, epsilon, prices, out):
     """Mean of the sources' `prices` under each target's shares."""
     tops = np.empty((f.shape[0] + GROUP - 1) // GROUP)

@@ -84,3 +84,63 @@ class Rows:
     def fixed_point(self, f: FloatArray, epsilon: float, log_mass: FloatArray) -> FloatArray:
         """Return f + ε log(a / mass)."""
         return np.asarray(f + epsilon * (self._log_weights - log_mass))
+
+
+class Relaxed:
+    """Giving more or less than the weight costs ρ·KL: A(f) = −ρ Σ a_i (exp(−f_i/ρ) − 1).
+
+    ρ → ∞ is `Rows`, ρ → 0 the plain vote of the kernel. A source of weight 0 takes no part; its
+    potential is −∞.
+    """
+
+    def __init__(self, weights: FloatArray, relaxation: float) -> None:
+        self.weights = weights
+        self.relaxation = relaxation
+        self._part = weights > 0
+        self._log_weights = np.log(np.where(self._part, weights, 1.0))
+
+    def value(self, f: FloatArray) -> float:
+        """Return −ρ Σ a_i (exp(−f_i/ρ) − 1)."""
+        scaled = np.where(self._part, f, 0.0) / self.relaxation
+        return -self.relaxation * inner(self.weights, np.expm1(-scaled))
+
+    def due(self, f: FloatArray) -> FloatArray:
+        """Return a exp(−f/ρ)."""
+        scaled = np.where(self._part, f, 0.0) / self.relaxation
+        return np.asarray(self.weights * np.exp(-scaled))
+
+    def stiffness(self, f: FloatArray) -> FloatArray:
+        """Return the mass that is due, over ρ."""
+        return np.asarray(self.due(f) / self.relaxation)
+
+    def gauge(self, f: FloatArray) -> FloatArray:
+        """Shift `f` to where Σ due = 1, the best of its shifts; −∞ at weight 0.
+
+        The shift is f + ρ log Σ a_i exp(−f_i/ρ), taken from the least potential up so that it
+        loses no digits, and left out where it is rounding itself.
+        """
+        least = f[self._part].min()
+        above = np.where(self._part, f - least, 0.0)
+        rise = self._rise(above)
+        gauged = above + rise
+        widest = min(self.relaxation, above.max())
+        size = inner(self.due(gauged), np.abs(gauged)) + widest
+        return np.where(self._part, f if abs(rise - least) <= _ROUNDING * size else gauged, -np.inf)
+
+    def _rise(self, above: FloatArray) -> float:
+        """Return ρ log Σ a_i exp(−f_i/ρ), for potentials of which the least is 0."""
+        scaled = above / self.relaxation
+        if scaled.max() <= 1.0:
+            return float(self.relaxation * np.log1p(inner(self.weights, np.expm1(-scaled))))
+        terms = np.where(self._part, self._log_weights - scaled, -np.inf)
+        top = terms.max()
+        return float(self.relaxation * (top + np.log(np.exp(terms - top).sum())))
+
+    def lift(self, f: FloatArray, rise: float) -> FloatArray:
+        """Return f + ρ rise / (ρ + rise) log a: a cold start is exact where ε outweighs costs."""
+        return np.asarray(f + rise / (1.0 + rise / self.relaxation) * self._log_weights)
+
+    def fixed_point(self, f: FloatArray, epsilon: float, log_mass: FloatArray) -> FloatArray:
+        """Return (f + ε log(a / mass)) ρ / (ρ + ε)."""
+        fixed = f + epsilon * (self._log_weights - log_mass)
+        return np.asarray(fixed / (1.0 + epsilon / self.relaxation))

@@ -35,7 +35,13 @@ def shares(cost: ArrayLike, f: ArrayLike, epsilon: float) -> FloatArray:
     if matrix.dtype != np.float32:
         matrix = matrix.astype(np.float64)
     matrix = np.ascontiguousarray(matrix)
+    potentials = np.asarray(f, np.float64)
+    if matrix.ndim != 2 or potentials.shape != matrix.shape[1:]:  # noqa: PLR2004 - a matrix has two
+        raise ValueError(
+            f"cost must have one column for each potential; their shapes are {matrix.shape} "
+            f"and {potentials.shape}."
+        )
     out = np.empty_like(matrix)
     rows = np.arange(matrix.shape[0])
-    kernels.share_block(matrix, rows, np.asarray(f, np.float64), float(epsilon), out)
+    kernels.share_block(matrix, rows, potentials, float(epsilon), out)
     return out

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from otprop.transport.arguments import (
+    check_cost,
+    check_relaxation,
+    check_warm_start,
+    check_weights,
+)
 from otprop.transport.blocks import ArrayCosts
-from otprop.transport.marginals import Rows
+from otprop.transport.marginals import Relaxed, Rows
 from otprop.transport.newton import newton
 from otprop.transport.problem import Problem
 from otprop.transport.result import TransportResult
@@ -25,7 +31,7 @@ if TYPE_CHECKING:
 
 SolverName = Literal["newton", "sinkhorn"]
 SOLVERS = {"newton": newton, "sinkhorn": sinkhorn}
-_DEFAULT_MAX_ITER = {"newton": 1_000, "sinkhorn": 100_000}
+DEFAULT_MAX_ITER = {"newton": 1_000, "sinkhorn": 100_000}
 
 
 def solve(
@@ -34,6 +40,7 @@ def solve(
     *,
     source_weights: ArrayLike | None = None,
     target_weights: ArrayLike | None = None,
+    relaxation: float | None = None,
     tol: float = 1e-6,
     solver: SolverName = "newton",
     max_iter: int | None = None,
@@ -52,9 +59,15 @@ def solve(
         Regularisation, > 0, on the scale of the cost.
     source_weights, target_weights : array of shape (l,) or (u,), optional
         Positive masses, scaled to sum to 1. Equal if not given (Eq. 8).
+    relaxation : float, optional
+        What it costs a source to give more or less than its weight: this number, > 0 and on the
+        scale of the cost, times the Kullback-Leibler divergence of the masses given from the
+        weights. Towards 0 the sources give what the targets ask of them, softmax(−M/ε). Without
+        it they give their weights exactly (Eq. 8).
     tol : float
-        The L1 error of the sources' marginal at which the solve has converged. Double precision
-        reaches 1e-9, single 1e-6.
+        The L1 error of the sources' marginal at which the solve has converged: against their
+        weights or, relaxed, what is due at their potentials. Double precision reaches 1e-9,
+        single 1e-6.
     solver : {"newton", "sinkhorn"}
         Newton's method with conjugate gradients, annealed in ε; or Algorithm 1 in the log domain.
     max_iter : int, optional
@@ -75,16 +88,17 @@ def solve(
     >>> result.converged
     True
     """
-    matrix = _check_cost(cost)
+    matrix = check_cost(cost)
     targets, sources = matrix.shape
-    weights = _check_weights(source_weights, sources, "source_weights")
-    received = _check_weights(target_weights, targets, "target_weights")
-    start = None if warm_start is None else _check_warm_start(warm_start, sources)
+    weights = check_weights(source_weights, sources, "source_weights")
+    received = check_weights(target_weights, targets, "target_weights")
+    rule = Rows(weights) if relaxation is None else Relaxed(weights, check_relaxation(relaxation))
+    start = None if warm_start is None else check_warm_start(warm_start, sources)
     with Workers() as workers:
         sweep = Sweep(ArrayCosts(matrix), received, workers)
         return solve_sweep(
             sweep,
-            Rows(weights),
+            rule,
             epsilon,
             tol=tol,
             solver=solver,
@@ -104,18 +118,10 @@ def solve_sweep(
     warm_start: DoubleArray | None,
 ) -> TransportResult:
     """Solve for a sweep that the caller has built, wherever its costs are."""
-    _check_numbers(epsilon, tol, solver, max_iter)
-    smallest = float(np.finfo(sweep.costs.dtype).tiny)
-    if epsilon < smallest:
-        raise ValueError(
-            f"epsilon must be at least {smallest:.2g}, the smallest number that "
-            f"{sweep.costs.dtype} holds in full; got {epsilon!r}."
-        )
-    steps = _DEFAULT_MAX_ITER[solver] if max_iter is None else max_iter
+    check_numbers(epsilon, sweep.costs.dtype, tol, solver, max_iter)
+    steps = DEFAULT_MAX_ITER[solver] if max_iter is None else max_iter
     epsilon = float(epsilon)
     point, taken = SOLVERS[solver](Problem(sweep, rule), warm_start, epsilon, tol, steps)
-    received = sweep.target_weights
-    entropy = epsilon * (inner(received, np.log(received)) - 1.0)
     return TransportResult(
         f=np.asarray(point.f, np.float64),
         epsilon=epsilon,
@@ -123,72 +129,28 @@ def solve_sweep(
         marginal_error=point.error,
         n_sweeps=sweep.count,
         n_iter=taken,
-        value=point.value + entropy,
+        value=point.value + targets_entropy(sweep.target_weights, epsilon),
         solver=solver,
     )
 
 
-def _check_cost(cost: ArrayLike) -> FloatArray:
-    matrix = np.asarray(cost)
-    if matrix.ndim != 2:  # noqa: PLR2004 - a matrix has two
-        raise ValueError(
-            f"cost must be a matrix with one row a target and one column a source; "
-            f"got {matrix.ndim} dimension(s)."
-        )
-    if 0 in matrix.shape:
-        raise ValueError(
-            f"cost needs at least one target and one source; its shape is {matrix.shape}."
-        )
-    if matrix.dtype.kind not in "fiub":
-        raise ValueError(f"cost must hold real numbers; its dtype is {matrix.dtype}.")
-    if matrix.dtype.newbyteorder("=") != np.float32:
-        matrix = matrix.astype(np.float64)
-    matrix = np.ascontiguousarray(matrix)
-    if np.isnan(matrix).any():
-        target, source = np.argwhere(np.isnan(matrix))[0]
-        raise ValueError(f"cost[{target}, {source}] is NaN.")
-    if np.isneginf(matrix).any():
-        target, source = np.argwhere(np.isneginf(matrix))[0]
-        raise ValueError(
-            f"cost[{target}, {source}] is -inf; only +inf (a forbidden pair) is allowed."
-        )
-    finite = np.isfinite(matrix)
-    for name, axis in (("target", 1), ("source", 0)):
-        alone = np.flatnonzero(~finite.any(axis=axis))
-        if len(alone):
-            raise ValueError(
-                f"{name} {alone[0]} has no finite cost, so no plan serves it; leave it out."
-            )
-    return matrix
+def targets_entropy(received: FloatArray, epsilon: float) -> float:
+    """Return ε Σ_j b_j (log b_j − 1): what Eq. 11 has and the semi-dual leaves out."""
+    return epsilon * (inner(received, np.log(received)) - 1.0)
 
 
-def _check_weights(weights: ArrayLike | None, size: int, name: str) -> DoubleArray:
-    if weights is None:
-        return np.full(size, 1.0 / size)
-    array = np.asarray(weights, np.float64)
-    if array.shape != (size,):
-        raise ValueError(f"{name} must have shape ({size},); got {array.shape}.")
-    if not (np.isfinite(array).all() and (array > 0).all()):
-        raise ValueError(f"{name} must be positive and finite.")
-    array = array / array.max()
-    array = np.asarray(array / array.sum())
-    if array.min() < np.finfo(float).tiny:
-        raise ValueError(f"{name} span more than double precision holds.")
-    return array
-
-
-def _check_warm_start(f: ArrayLike, size: int) -> DoubleArray:
-    array = np.asarray(f, np.float64)
-    if array.shape != (size,):
-        raise ValueError(f"warm_start must have shape ({size},); got {array.shape}.")
-    if not np.isfinite(array).all():
-        raise ValueError("warm_start must be finite.")
-    return array
-
-
-def _check_numbers(epsilon: float, tol: float, solver: str, max_iter: object) -> None:
+def check_numbers(
+    epsilon: float, dtype: np.dtype[Any], tol: float, solver: str, max_iter: object
+) -> None:
+    """Refuse what no solve can do with, for costs of a precision."""
     if not (np.isfinite(epsilon) and epsilon > 0):
         raise ValueError(f"epsilon must be a positive number; got {epsilon!r}.")
+    smallest = float(np.finfo(dtype).tiny)
+    if epsilon < smallest:
+        raise ValueError(
+            f"epsilon must be at least {smallest:.2g}, the smallest number that "
+            f"{dtype} holds in full; got {epsilon!r}."
+        )
     if not (np.isfinite(tol) and tol > 0):
         raise ValueError(f"tol must be a positive number; got {tol!r}.")
     if solver not in SOLVERS:
