@@ -1,10 +1,12 @@
-"""What a geometry offers to the rounds and to induction."""
+"""What a geometry offers to the rounds and to induction, and what it asks of its callers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
 
     from otprop.arrays import FloatArray, IntArray
@@ -30,4 +32,12 @@ class Geometry(Protocol):
 
         As many sources as `out` has columns: not all need be asked for.
         """
+        ...
+
+
+class Workers(Protocol):
+    """Threads, or one thread, that share out the blocks of a task."""
+
+    def run(self, task: Callable[[int], None], count: int, /) -> None:
+        """Call ``task(block)`` once for each block below `count`, in any order."""
         ...
