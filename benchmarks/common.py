@@ -195,6 +195,25 @@ def write(name: str, title: str, body: str, results: Any, about: dict[str, str])
     (DOCS / f"{name}.md").write_text(page, encoding="utf-8")
 
 
+def results_so_far(name: str) -> list[dict[str, Any]]:
+    """Return the rows that results/<name>.json holds, so that a run can go on where it ended."""
+    path = RESULTS / f"{name}.json"
+    if not path.is_file():
+        return []
+    rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["results"]
+    return rows
+
+
+def mean_and_error(values: Sequence[float], digits: int = 4) -> str:
+    """Write a mean and, in brackets, its standard error."""
+    if len(values) == 0:
+        return "–"
+    if len(values) == 1:
+        return f"{values[0]:.{digits}f}"
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    return f"{statistics.mean(values):.{digits}f} ({error:.{digits}f})"
+
+
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON
     """Turn NumPy's numbers into Python's, and what JSON has no number for into null."""
     if isinstance(value, dict):

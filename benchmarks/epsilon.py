@@ -12,8 +12,9 @@ from scipy.spatial.distance import cdist
 from scipy.special import softmax
 from sklearn.preprocessing import StandardScaler
 
-from otprop import OTPropagation, selection
+from otprop import OTPropagation
 from otprop.propagation import certainty
+from otprop.selection.epsilon import EXPONENTS as IN_POWERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +26,7 @@ ALPHA = 0.9
 SEEDS = 10
 # Candidates: powers of two times the median cost between a labelled
 # row and the nearest other.
-EXPONENTS = np.array(selection.EXPONENTS)
+EXPONENTS = np.array(IN_POWERS)
 
 IN_USE = "in use"
 BEST = "best"
@@ -129,7 +130,7 @@ def transduction(
     hidden[labelled] = y[labelled]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = OTPropagation(epsilon=epsilon, alpha=ALPHA).fit(X, hidden)
+        model = OTPropagation.paper(epsilon=epsilon, alpha=ALPHA).fit(X, hidden)
     unlabelled = hidden < 0
     return model, float((model.transduction_ == y)[unlabelled].mean())
 
@@ -182,8 +183,8 @@ def table(found: list[Choice], what: str, digits: int) -> str:
 def explanation(seeds: int) -> str:
     """Say how the numbers were found."""
     return f"""Standardised features, 15 % of each class labelled, means over {seeds} splits;
-`OTPropagation(alpha={ALPHA})`, accuracy on the unlabelled rows. Candidates are 2^k times the median
-cost between a labelled row and the nearest other, k from {EXPONENTS[0]} to {EXPONENTS[-1]}.
+`OTPropagation.paper(alpha={ALPHA})`, accuracy on the unlabelled rows. Candidates are 2^k times the
+median cost between a labelled row and the nearest other, k from {EXPONENTS[0]} to {EXPONENTS[-1]}.
 
 Each labelled row is left out in turn and the others vote on its class with weights exp(−cost/ε).
 A rule takes the candidate at which the votes have the greatest

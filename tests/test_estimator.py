@@ -18,7 +18,7 @@ PARAMETERS = {"epsilon": 0.3, "alpha": 0.6}
 
 
 def fitted(table=X, y=Y, **parameters):
-    return OTPropagation(**(PARAMETERS | parameters)).fit(table, y)
+    return OTPropagation.paper(**(PARAMETERS | parameters)).fit(table, y)
 
 
 REFERENCE = fitted()
@@ -170,7 +170,7 @@ def test_the_model_does_not_depend_on_what_the_caller_does_with_the_data_later()
 
 
 def test_fit_sets_what_it_says():
-    model = OTPropagation(**PARAMETERS)
+    model = OTPropagation.paper(**PARAMETERS)
     assert model.fit(X, Y) is model
     assert model.epsilon_ == 0.3
     assert model.n_features_in_ == 3
@@ -221,12 +221,12 @@ def test_a_class_with_a_single_label_works():
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_certainty", "explain"])
 def test_an_unfitted_model_says_so(method):
     with pytest.raises(NotFittedError):
-        getattr(OTPropagation(), method)(X)
+        getattr(OTPropagation.paper(), method)(X)
 
 
 def test_an_unfitted_model_says_so_before_the_first_batch_is_asked_for():
     with pytest.raises(NotFittedError):
-        OTPropagation().predict_batches([X])
+        OTPropagation.paper().predict_batches([X])
 
 
 def fail(*_, **__):
@@ -253,7 +253,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("how", BROKEN)
 def test_a_fit_that_fails_leaves_a_fresh_model_unfitted(how, monkeypatch):
-    model = OTPropagation(**PARAMETERS)
+    model = OTPropagation.paper(**PARAMETERS)
     with pytest.raises((ValueError, KeyboardInterrupt)):
         model.fit(*BROKEN[how](monkeypatch))
     assert vars(model).keys() == model.get_params().keys()
@@ -351,16 +351,42 @@ def test_batches_are_read_one_by_one_and_predicted_as_a_whole():
     assert read == [0]
     rest = list(results)
     assert read == [0, 25, 50]
-    labels, distributions, certainty = (
+    labels, distributions, certainty, confidence = (
         np.concatenate(part) for part in zip(first, *rest, strict=True)
     )
     np.testing.assert_array_equal(labels, REFERENCE.predict(X))
     np.testing.assert_array_equal(distributions, REFERENCE.predict_proba(X))
     np.testing.assert_array_equal(certainty, REFERENCE.predict_certainty(X))
+    np.testing.assert_array_equal(confidence, REFERENCE.predict_confidence(X))
 
 
 def test_no_batches_give_no_predictions():
     assert list(REFERENCE.predict_batches([])) == []
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        X[:0],
+        X[:0].astype(np.float32),
+        sparse.csr_matrix(X)[:0],
+        sparse.csr_array(X)[:0],
+        pd.DataFrame(X[:0]),
+        pl.DataFrame(X[:0]),
+        [],
+        np.array([]),
+    ],
+    ids=lambda nothing: type(nothing).__name__,
+)
+@pytest.mark.parametrize("names", [None, ["cow", "ant", "bee"]])
+@pytest.mark.parametrize("abstain_below", [None, 0.5])
+def test_a_batch_without_rows_gives_a_prediction_without_rows(nothing, names, abstain_below):
+    y = Y if names is None else tables.rename(Y, names)
+    model = fitted(y=y, abstain_below=abstain_below)
+    before, empty, after = model.predict_batches([X[:5], nothing, X[5:9]])
+    assert [part.shape for part in empty] == [(0,), (0, 3), (0,), (0,)]
+    assert [part.dtype for part in empty] == [part.dtype for part in before]
+    assert len(after.labels) == 4
 
 
 @pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_matrix])
@@ -437,10 +463,10 @@ ISLAND_Y = np.array(["a", "b", None, None, None, None], dtype=object)
 
 @pytest.fixture(params=[1, "1GB"])
 def island(request):
-    model = OTPropagation(
+    model = OTPropagation.paper(
         geometry="precomputed", epsilon=0.5, alpha=0.0, memory_limit=request.param
     )
-    with pytest.warns(UserWarning, match=r"1 row\(s\) have no finite cost to any source"):
+    with pytest.warns(UserWarning, match=r"1 row\(s\) are out of every source.s reach"):
         return model.fit(island_costs(), ISLAND_Y)
 
 
@@ -471,11 +497,11 @@ def test_rows_out_of_reach_are_predicted_likewise(island):
     new = np.full((2, 6), INF)
     new[1, 3] = 0.2
     for method, expected in [("predict_proba", [0.5, 0.5]), ("predict_certainty", 0.0)]:
-        with pytest.warns(UserWarning, match=r"1 row\(s\) have no finite cost"):
+        with pytest.warns(UserWarning, match=r"1 row\(s\) are out of every source"):
             found = getattr(island, method)(new)
         np.testing.assert_array_equal(found[0], expected)
         assert found[1].max() == 1.0
-    with pytest.warns(UserWarning, match="no finite cost"):
+    with pytest.warns(UserWarning, match="out of every source"):
         told = island.explain(new)
     np.testing.assert_array_equal(told.round, [-1, 3])
     assert not told.shares[0].any()
@@ -485,7 +511,7 @@ def test_rows_out_of_reach_are_predicted_likewise(island):
 def test_a_row_that_only_an_unreached_row_reaches_is_out_of_reach(island):
     new = np.full((1, 6), INF)
     new[0, 5] = 0.0
-    with pytest.warns(UserWarning, match="no finite cost"):
+    with pytest.warns(UserWarning, match="out of every source"):
         assert island.predict_certainty(new) == [0.0]
 
 
@@ -494,8 +520,8 @@ def test_a_source_that_never_took_part_still_votes():
     cost = np.full((7, 7), INF)
     cost[:6, :6] = island_costs()
     y = np.append(ISLAND_Y, "b")  # row 6 reaches nobody
-    with pytest.warns(UserWarning, match="no finite cost"):
-        model = OTPropagation(geometry="precomputed", epsilon=0.5, alpha=0.0).fit(cost, y)
+    with pytest.warns(UserWarning, match="out of every source"):
+        model = OTPropagation.paper(geometry="precomputed", epsilon=0.5, alpha=0.0).fit(cost, y)
     assert model.trace_[0].alpha == 0.0
     new = np.full((1, 7), INF)
     new[0, 6] = 2.0
@@ -513,7 +539,9 @@ def test_rows_that_are_reached_are_predicted_as_they_were_accepted(island):
 def test_if_nobody_reaches_anybody_nothing_is_done():
     cost = np.where(np.eye(5, dtype=bool), 0.0, INF)
     with pytest.warns(UserWarning, match=r"3 row\(s\)"):
-        model = OTPropagation(geometry="precomputed", epsilon=1.0).fit(cost, [0, 1, -1, -1, -1])
+        model = OTPropagation.paper(geometry="precomputed", epsilon=1.0).fit(
+            cost, [0, 1, -1, -1, -1]
+        )
     assert model.trace_ == []
     assert model.n_iter_ == 1
     np.testing.assert_array_equal(model.label_distributions_[2:], 0.5)
@@ -526,7 +554,7 @@ def test_groups_that_cannot_give_what_they_must_are_reported_and_stay_numbers():
     cost[np.ix_([1, 3, 4, 5, 6, 7], [1, 3, 4, 5, 6, 7])] = 1.0
     y = [0, 1] + [-1] * 6
     with pytest.warns(ConvergenceWarning):
-        model = OTPropagation(geometry="precomputed", epsilon=1.0, max_iter=20).fit(cost, y)
+        model = OTPropagation.paper(geometry="precomputed", epsilon=1.0, max_iter=20).fit(cost, y)
     np.testing.assert_array_equal(model.transduction_, [0, 1, 0, 1, 1, 1, 1, 1])
     assert np.isfinite(model.label_distributions_).all()
     assert all(np.isfinite(done.value) for done in model.trace_)
@@ -575,10 +603,10 @@ def test_verbose_tells_of_a_solve_that_stops_short(capsys):
 
 def test_warnings_point_at_the_callers_line():
     with pytest.warns(ConvergenceWarning) as caught:
-        OTPropagation(epsilon=0.01, max_iter=1).fit(X, Y)
+        OTPropagation.paper(epsilon=0.01, max_iter=1).fit(X, Y)
     assert caught[0].filename == __file__
     with pytest.warns(UserWarning, match="nothing to choose by") as caught:
-        OTPropagation().fit(X[:9], [0, 1, 2, -1, -1, -1, -1, -1, -1])
+        OTPropagation.paper().fit(X[:9], [0, 1, 2, -1, -1, -1, -1, -1, -1])
     assert caught[0].filename == __file__
 
 
@@ -598,11 +626,11 @@ def test_warnings_point_at_the_callers_line():
 def test_rows_out_of_reach_are_told_at_the_callers_line(call):
     name, function = call
     cost = np.where(np.eye(60, dtype=bool), 0.0, INF)
-    model = OTPropagation(epsilon=1.0, geometry="precomputed")
+    model = OTPropagation.paper(epsilon=1.0, geometry="precomputed")
     if name != "fit":
-        with pytest.warns(UserWarning, match="no finite cost"):
+        with pytest.warns(UserWarning, match="out of every source"):
             model.fit(cost, Y)
-    with pytest.warns(UserWarning, match="no finite cost") as caught:
+    with pytest.warns(UserWarning, match="out of every source") as caught:
         function(model, cost)
     assert len(caught) == 1
     assert caught[0].filename == __file__
@@ -611,11 +639,13 @@ def test_rows_out_of_reach_are_told_at_the_callers_line(call):
 
 def test_numbers_too_large_for_the_fitted_precision_are_refused():
     X, _, y = tables.real("iris")
-    model = OTPropagation(epsilon=0.1).fit(X.astype(np.float32), y)
+    model = OTPropagation.paper(epsilon=0.1).fit(X.astype(np.float32), y)
     with pytest.raises(ValueError, match=r"X holds values up to 1e\+300, too large for .*float32"):
         model.predict(np.full((1, X.shape[1]), 1e300))
     costs = tables.squared(X, X)
-    model = OTPropagation(geometry="precomputed", epsilon=0.1).fit(costs.astype(np.float32), y)
+    model = OTPropagation.paper(geometry="precomputed", epsilon=0.1).fit(
+        costs.astype(np.float32), y
+    )
     with pytest.raises(ValueError, match=r"too large for .*float32"):
         model.predict(np.full((1, len(X)), 1e300))
 
@@ -623,4 +653,4 @@ def test_numbers_too_large_for_the_fitted_precision_are_refused():
 def test_an_epsilon_lost_in_the_precision_of_x_is_said_to_be_the_scale_of_x():
     X, _, y = tables.real("iris")
     with pytest.raises(ValueError, match="Scale the columns first"):
-        OTPropagation().fit((X * 1e-21).astype(np.float32), y)
+        OTPropagation.paper().fit((X * 1e-21).astype(np.float32), y)

@@ -91,7 +91,7 @@ def test_prediction_equals_transduction_to_the_bit(setting, kind, dtype):
     name, rounds, epsilon, alpha = setting
     X, _, y = tables.real(name)
     X = KINDS[kind](X.astype(dtype))
-    model = OTPropagation(epsilon=epsilon, alpha=alpha).fit(X, y)
+    model = OTPropagation.paper(epsilon=epsilon, alpha=alpha).fit(X, y)
     assert len(model.trace_) in ROUNDS[rounds]
     assert_replays(model, X, y)
 
@@ -105,8 +105,8 @@ def test_prediction_equals_transduction_to_the_bit(setting, kind, dtype):
 def test_no_memory_limit_changes_a_bit(name, epsilon, alpha, memory_limit, kind):
     X, _, y = tables.real(name)
     X = KINDS[kind](X)
-    plenty = OTPropagation(epsilon=epsilon, alpha=alpha).fit(X, y)
-    limited = OTPropagation(epsilon=epsilon, alpha=alpha, memory_limit=memory_limit).fit(X, y)
+    plenty = OTPropagation.paper(epsilon=epsilon, alpha=alpha).fit(X, y)
+    limited = OTPropagation.paper(epsilon=epsilon, alpha=alpha, memory_limit=memory_limit).fit(X, y)
     assert_same_bits(limited, plenty)
     assert_replays(limited, X, y)
 
@@ -114,16 +114,16 @@ def test_no_memory_limit_changes_a_bit(name, epsilon, alpha, memory_limit, kind)
 def test_prediction_equals_transduction_in_many_blocks():
     X, _, y = tables.real("digits")
     with small_blocks():
-        model = OTPropagation(epsilon=0.01, alpha=0.7, n_jobs=2).fit(X, y)
+        model = OTPropagation.paper(epsilon=0.01, alpha=0.7, n_jobs=2).fit(X, y)
         assert_replays(model, X, y)
     assert_replays(model, X, y)
 
 
 def test_a_row_is_predicted_alike_dense_or_sparse_where_it_was_fitted_dense():
     X, _, y = tables.real("wine")
-    model = OTPropagation(epsilon=0.01, alpha=0.7).fit(X, y)
+    model = OTPropagation.paper(epsilon=0.01, alpha=0.7).fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(sparse.csr_array(X)), model.predict_proba(X))
-    sparsely = OTPropagation(epsilon=0.01, alpha=0.7).fit(sparse.csc_array(X), y)
+    sparsely = OTPropagation.paper(epsilon=0.01, alpha=0.7).fit(sparse.csc_array(X), y)
     np.testing.assert_array_equal(
         sparsely.predict_proba(X), sparsely.predict_proba(sparse.coo_array(X))
     )
@@ -133,9 +133,11 @@ def test_a_row_is_predicted_alike_dense_or_sparse_where_it_was_fitted_dense():
 
 def test_precomputed_costs_decide_as_the_points_they_come_from():
     X, _, y = tables.real("wine")
-    points = OTPropagation(epsilon=0.01, alpha=0.7, tol=1e-9).fit(X, y)
+    points = OTPropagation.paper(epsilon=0.01, alpha=0.7, tol=1e-9).fit(X, y)
     cost = tables.squared(X)
-    costs = OTPropagation(epsilon=0.01, alpha=0.7, tol=1e-9, geometry="precomputed").fit(cost, y)
+    costs = OTPropagation.paper(epsilon=0.01, alpha=0.7, tol=1e-9, geometry="precomputed").fit(
+        cost, y
+    )
     assert_same_beyond_rounding(costs, points)
     assert_replays(costs, cost, y)
     new = X[:30] + 0.01
@@ -159,7 +161,7 @@ def test_precomputed_costs_decide_as_the_points_they_come_from():
 def test_prediction_equals_transduction_on_any_table(table, parameters, dtype):
     X, y = table
     X = X.astype(dtype)
-    assert_replays(OTPropagation(**parameters, tol=1e-4).fit(X, y), X, y)
+    assert_replays(OTPropagation.paper(**parameters, tol=1e-4).fit(X, y), X, y)
 
 
 # ---- 7.4: the same to the bit
@@ -172,8 +174,8 @@ def test_threads_change_no_bit(n_jobs, kind):
     X = KINDS[kind](X)
     with small_blocks():
         for parameters in ({"epsilon": 0.01}, {"epsilon": "auto", "memory_limit": 1}):
-            alone = OTPropagation(**parameters, n_jobs=1).fit(X, y)
-            shared = OTPropagation(**parameters, n_jobs=n_jobs).fit(X, y)
+            alone = OTPropagation.paper(**parameters, n_jobs=1).fit(X, y)
+            shared = OTPropagation.paper(**parameters, n_jobs=n_jobs).fit(X, y)
             assert_same_bits(shared, alone)
             np.testing.assert_array_equal(shared.predict_proba(X), alone.predict_proba(X))
 
@@ -185,9 +187,9 @@ def test_threads_and_memory_change_no_bit_on_any_data(seed, alpha, solver):
     parameters = {"epsilon": 0.3, "alpha": alpha, "stall": 0.2, "tol": 1e-4}
     parameters["solver"] = "sinkhorn" if solver else "newton"
     with small_blocks():
-        first = OTPropagation(**parameters, n_jobs=1).fit(X, y)
+        first = OTPropagation.paper(**parameters, n_jobs=1).fit(X, y)
         for others in ({"n_jobs": 2}, {"n_jobs": 3, "memory_limit": 1}, {"memory_limit": "100KB"}):
-            assert_same_bits(OTPropagation(**parameters, **others).fit(X, y), first)
+            assert_same_bits(OTPropagation.paper(**parameters, **others).fit(X, y), first)
 
 
 @settings(max_examples=25)
@@ -196,7 +198,7 @@ def test_the_same_fit_gives_the_same_bits_wherever_its_arrays_happen_to_lie(tabl
     """Few sources: loops compiled twice must not take another turn for arrays close together."""
     X, y = table
     rng = np.random.default_rng(seed)
-    model = OTPropagation(epsilon=2.0, alpha=0.4).fit(X, y)
+    model = OTPropagation.paper(epsilon=2.0, alpha=0.4).fit(X, y)
     first = {name: np.copy(value) for name, value in state(model).items()}
     for _ in range(10):
         litter = [np.empty(rng.integers(1, 60)) for _ in range(rng.integers(0, 80))]
@@ -210,8 +212,8 @@ def test_the_same_fit_gives_the_same_bits_wherever_its_arrays_happen_to_lie(tabl
 def test_read_only_data_give_the_same_bits():
     X, _, y = tables.real("iris")
     assert not X.flags.writeable
-    locked = OTPropagation(epsilon=0.01).fit(X, y)
-    free = OTPropagation(epsilon=0.01).fit(X.copy(), y.copy())
+    locked = OTPropagation.paper(epsilon=0.01).fit(X, y)
+    free = OTPropagation.paper(epsilon=0.01).fit(X.copy(), y.copy())
     assert_same_bits(locked, free)
     np.testing.assert_array_equal(free.predict_proba(X), free.predict_proba(X.copy()))
 
@@ -222,7 +224,7 @@ def test_read_only_state_gives_the_same_bits(tmp_path, geometry):
     joblib = pytest.importorskip("joblib")
     X, _, y = tables.blobs(60, 13, 2, seed=0)
     X = tables.squared(X) if geometry == "precomputed" else X
-    model = OTPropagation(epsilon=2.0, geometry=geometry).fit(X, y)
+    model = OTPropagation.paper(epsilon=2.0, geometry=geometry).fit(X, y)
     joblib.dump(model, tmp_path / "model")
     mapped = joblib.load(tmp_path / "model", mmap_mode="r")
     np.testing.assert_array_equal(mapped.predict_proba(X), model.predict_proba(X))
@@ -235,7 +237,7 @@ CLOSE = {"epsilon": 2.0, "alpha": 0.4, "tol": 1e-10}
 
 def decided(X, y, **parameters):
     """Fit a table on which rounding decides nothing, or tell Hypothesis to draw another."""
-    model = OTPropagation(**(CLOSE | parameters)).fit(X, y)
+    model = OTPropagation.paper(**(CLOSE | parameters)).fit(X, y)
     assume(tables.closest_call(model, tables.squared(X)) > 1e-6)
     return model
 
@@ -244,7 +246,7 @@ def decided(X, y, **parameters):
 def test_a_shift_of_all_rows_does_not_matter(table, shift):
     X, y = table
     model = decided(X, y)
-    moved = OTPropagation(**CLOSE).fit(X + shift, y)
+    moved = OTPropagation.paper(**CLOSE).fit(X + shift, y)
     assert_same_beyond_rounding(moved, model)
     np.testing.assert_allclose(
         moved.predict_proba(X[:3] + 0.1 + shift), model.predict_proba(X[:3] + 0.1), atol=1e-5
@@ -254,7 +256,9 @@ def test_a_shift_of_all_rows_does_not_matter(table, shift):
 @given(table=tables.tables(), shift=st.integers(-1000, 1000))
 def test_a_shift_that_is_exact_changes_no_bit(table, shift):
     X, y = table
-    assert_same_bits(OTPropagation(**CLOSE).fit(X + shift, y), OTPropagation(**CLOSE).fit(X, y))
+    assert_same_bits(
+        OTPropagation.paper(**CLOSE).fit(X + shift, y), OTPropagation.paper(**CLOSE).fit(X, y)
+    )
 
 
 @given(table=tables.generic(), angle=st.floats(0, 6.28), mirror=st.booleans())
@@ -263,7 +267,7 @@ def test_rotation_and_reflection_do_not_matter(table, angle, mirror):
     model = decided(X, y)
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     turn[0] *= -1 if mirror else 1
-    assert_same_beyond_rounding(OTPropagation(**CLOSE).fit(X @ turn.T, y), model)
+    assert_same_beyond_rounding(OTPropagation.paper(**CLOSE).fit(X @ turn.T, y), model)
 
 
 @given(table=tables.generic(), order=st.randoms(use_true_random=False))
@@ -272,7 +276,7 @@ def test_the_order_of_rows_does_not_matter(table, order):
     model = decided(X, y)
     rows = list(range(len(X)))
     order.shuffle(rows)
-    shuffled = OTPropagation(**CLOSE).fit(X[rows], y[rows])
+    shuffled = OTPropagation.paper(**CLOSE).fit(X[rows], y[rows])
     np.testing.assert_array_equal(shuffled.transduction_, model.transduction_[rows])
     np.testing.assert_array_equal(shuffled.round_, model.round_[rows])
     np.testing.assert_allclose(
@@ -284,15 +288,15 @@ def test_the_order_of_rows_does_not_matter(table, order):
 def test_the_unit_of_the_columns_does_not_matter_if_epsilon_follows(table, factor):
     X, y = table
     model = decided(X, y)
-    scaled = OTPropagation(**(CLOSE | {"epsilon": 2.0 * factor**2})).fit(factor * X, y)
+    scaled = OTPropagation.paper(**(CLOSE | {"epsilon": 2.0 * factor**2})).fit(factor * X, y)
     assert_same_beyond_rounding(scaled, model)
 
 
 @given(table=tables.generic(), power=st.integers(-20, 20))
 def test_a_power_of_two_as_the_unit_changes_no_bit(table, power):
     X, y = table
-    model = OTPropagation(**CLOSE).fit(X, y)
-    scaled = OTPropagation(**(CLOSE | {"epsilon": 2.0 * 4.0**power})).fit(X * 2.0**power, y)
+    model = OTPropagation.paper(**CLOSE).fit(X, y)
+    scaled = OTPropagation.paper(**(CLOSE | {"epsilon": 2.0 * 4.0**power})).fit(X * 2.0**power, y)
     np.testing.assert_array_equal(scaled.label_distributions_, model.label_distributions_)
     np.testing.assert_array_equal(scaled.round_, model.round_)
 
@@ -301,7 +305,7 @@ def test_a_power_of_two_as_the_unit_changes_no_bit(table, power):
 def test_names_of_classes_and_their_order_do_not_matter(table, names):
     X, y = table
     model = decided(X, y)
-    named = OTPropagation(**CLOSE).fit(X, tables.rename(y, names))
+    named = OTPropagation.paper(**CLOSE).fit(X, tables.rename(y, names))
     np.testing.assert_array_equal(named.round_, model.round_)
     np.testing.assert_array_equal(named.transduction_, tables.rename(model.transduction_, names))
     columns = [list(named.classes_).index(names[k]) for k in model.classes_]
@@ -320,7 +324,7 @@ def test_names_of_classes_and_their_order_do_not_matter(table, names):
 )
 def test_given_labels_never_change_even_among_equal_rows(table, epsilon, alpha):
     X, y = table
-    model = OTPropagation(epsilon=epsilon, alpha=alpha, tol=1e-3).fit(np.zeros_like(X), y)
+    model = OTPropagation.paper(epsilon=epsilon, alpha=alpha, tol=1e-3).fit(np.zeros_like(X), y)
     known = y >= 0
     np.testing.assert_array_equal(model.transduction_[known], y[known])
     np.testing.assert_array_equal(
@@ -331,6 +335,6 @@ def test_given_labels_never_change_even_among_equal_rows(table, epsilon, alpha):
 def test_sinkhorn_finds_what_newton_finds():
     X, _, y = tables.real("iris")
     parameters = {"epsilon": 0.1, "alpha": 0.7, "tol": 1e-9}
-    newton = OTPropagation(**parameters).fit(X, y)
-    sinkhorn = OTPropagation(**parameters, solver="sinkhorn").fit(X, y)
+    newton = OTPropagation.paper(**parameters).fit(X, y)
+    sinkhorn = OTPropagation.paper(**parameters, solver="sinkhorn").fit(X, y)
     assert_same_beyond_rounding(sinkhorn, newton)

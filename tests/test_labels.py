@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
+from sklearn.model_selection import KFold, cross_val_score
 
+from otprop import OTPropagation
 from otprop.labels import encode, given_labels
+from tests import tables
 
 CODES = [1, -1, 0, 1, -1]  # of the columns below
 
@@ -77,13 +80,36 @@ def test_large_whole_numbers_keep_their_digits():
 
 
 def test_classes_that_look_like_no_label_but_are_one():
-    classes, codes = encode(np.array(["-1", "", "nan", "None"]))
-    assert classes.tolist() == ["", "-1", "None", "nan"]
-    np.testing.assert_array_equal(codes, [1, 0, 3, 2])
+    classes, codes = encode(np.array(["none", "", "-2", "Nan"]))
+    assert classes.tolist() == ["", "-2", "Nan", "none"]
+    np.testing.assert_array_equal(codes, [3, 0, 1, 2])
     classes, codes = encode(np.array([False, True]))  # False is not 'no label'
     np.testing.assert_array_equal(codes, [0, 1])
     classes, codes = encode(np.array([0, 1, -2]))
     assert classes.tolist() == [-2, 0, 1]
+
+
+# NumPy and pandas turn the markers of rows without label into strings.
+TEXTS_OF_MARKERS = {
+    "an array with -1": (np.array(["a", "b", -1]), "-1"),
+    "an array with NaN": (np.array(["a", "b", np.nan]), "nan"),
+    "None as text": (np.array(["a", "b", None]).astype(str), "None"),
+    "NaN as text": (np.array(["a", "b", np.nan], object).astype(str), "nan"),
+    "NA as text": (np.array(["a", "b", pd.NA], object).astype(str), "<NA>"),
+    "numbers as text": (np.array([1, 2, -1]).astype(str), "-1"),
+    "as a file has it": (["a", "b", "NaN"], "NaN"),
+    "a Series": (pd.Series(["a", "b", "-1"]), "-1"),
+    "categories": (pd.Series(["a", "b", "-1"], dtype="category"), "-1"),
+    "polars": (pl.Series(["a", "b", "-1"]), "-1"),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS_OF_MARKERS)
+@pytest.mark.parametrize("read", [encode, given_labels])
+def test_a_marker_that_became_a_string_is_no_class(name, read):
+    y, text = TEXTS_OF_MARKERS[name]
+    with pytest.raises(ValueError, match=rf"the string '{text}'.*None marks rows.*dtype=object"):
+        read(y)
 
 
 def test_unsigned_numbers_have_no_minus_one():
@@ -135,6 +161,7 @@ def test_a_column_vector_is_read_with_a_warning(wrap):
         (np.zeros((3, 2)), r"1d array.*\(3, 2\)"),
         (np.zeros((3, 1, 1)), "1d array"),
         (["a", 1], r"mixes labels of different kinds \(integer, string\).*None"),
+        (["a", "b", -1], "None for rows without label: -1 marks them among numbers only"),
         ([True, 1, None], r"mixes labels of different kinds \(boolean, integer\)"),
         ([0.5, 1.0], "continuous.*cut it into classes"),
         (np.array([0.5, 1.0]), "continuous"),
@@ -150,3 +177,32 @@ def test_a_column_vector_is_read_with_a_warning(wrap):
 def test_what_cannot_be_labels_says_so(y, message):
     with pytest.raises(ValueError, match=message):
         encode(y)
+
+
+# As the README says.
+X, _, NUMBERED = tables.blobs(60, 3, 2, seed=0, spread=0.1, known=0.5)
+NAMED = tables.rename(NUMBERED, ["cow", "ant"])
+NOT_STRATIFIED = KFold(5, shuffle=True, random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("y", "cv"),
+    [
+        (NUMBERED, None),
+        (NUMBERED, NOT_STRATIFIED),
+        (NAMED, NOT_STRATIFIED),
+        (NAMED.tolist(), NOT_STRATIFIED),
+        (pd.factorize(NAMED)[0], None),
+        (pd.factorize(pd.Series(NAMED))[0], None),
+    ],
+)
+def test_labels_that_can_be_cross_validated(y, cv):
+    scores = cross_val_score(OTPropagation.paper(0.01), X, y, cv=cv, error_score="raise")
+    assert scores.mean() > 0.8
+
+
+@pytest.mark.parametrize("y", [NAMED, np.where(NUMBERED < 0, np.nan, NUMBERED)])
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
+def test_labels_that_the_stratified_folds_refuse(y):
+    with pytest.raises((TypeError, ValueError)):
+        cross_val_score(OTPropagation.paper(0.01), X, y, error_score="raise")

@@ -12,13 +12,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 UNLABELLED = -1
+# What astype(str), a file or an array of strings makes of the markers of rows without label.
+_MARKERS_AS_TEXT = ("-1", "None", "nan", "NaN", "<NA>")
 
 
 def encode(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the sorted classes and each row's class number, -1 for a row without label.
 
     A row has no label if its entry is None, NaN or NA, or -1 where the labels are numbers. Labels
-    are integers (also as floats without fraction), strings or booleans, and not a mixture.
+    are integers (also as floats without fraction), strings or booleans, and not a mixture. A string
+    such as "-1" or "nan" is refused, because it was meant as no label.
     """
     known, labels = _given(_column(y))
     codes = np.full(len(known), UNLABELLED, np.intp)
@@ -29,6 +32,17 @@ def encode(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
 def given_labels(y: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
     """Return which rows have a label, by the rule of `encode`, and the labels of those."""
     return _given(_column(y))
+
+
+def marked(labels: NDArray[Any], without: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return labels with the marker of rows without label in some: -1 among numbers, else None."""
+    if labels.dtype.kind == "u":
+        labels = labels.astype(np.int64)
+    if labels.dtype.kind not in "if":
+        labels = labels.astype(object)
+    labels = labels.copy()
+    labels[without] = None if labels.dtype == object else UNLABELLED
+    return labels
 
 
 def _given(column: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[Any]]:
@@ -88,7 +102,7 @@ def _plain(known: NDArray[Any]) -> NDArray[Any]:
         if len(kinds) > 1 and kinds != {"integer", "float"}:
             raise ValueError(
                 f"y mixes labels of different kinds ({', '.join(sorted(kinds))}); use one kind, "
-                "and None for rows without label."
+                "and None for rows without label: -1 marks them among numbers only."
             )
         if kinds == {"other"}:
             raise ValueError(
@@ -110,7 +124,21 @@ def _plain(known: NDArray[Any]) -> NDArray[Any]:
         raise ValueError(
             f"Unknown label type: {known.dtype}. Labels may be integers, strings or booleans."
         )
+    elif known.dtype.kind == "U":
+        _check_no_marker(known)
     return known
+
+
+def _check_no_marker(words: NDArray[np.str_]) -> None:
+    """Raise if a string is what becomes of -1, None or NaN among strings."""
+    found = [word for word in _MARKERS_AS_TEXT if (words == word).any()]
+    if found:
+        raise ValueError(
+            f"y holds the string {found[0]!r}. Among strings, None marks rows without label; an "
+            "array of strings, astype(str) or a file turns -1, None and NaN into strings. Pass "
+            "None in their place, in a list or in an array with dtype=object. If it is the name "
+            "of a class, write it in another way."
+        )
 
 
 def _kind(value: object) -> str:

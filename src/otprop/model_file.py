@@ -1,8 +1,8 @@
 """Saved models: a JSON header and arrays in one file that cannot run code when it is read.
 
 The file is a zip archive without compression: `header.json` first, then one `.npy` member an array.
-The header holds the SHA-256 of every array, and the archive's comment, which ends the file, that of
-the header; so nothing that is read can have changed unnoticed.
+The archive's comment, which ends the file, is the SHA-256 of all bytes before it; so no byte of the
+file can have changed unnoticed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import math
 import os
 import re
 import secrets
-import shutil
 import sys
 import tokenize
 import zipfile
@@ -35,7 +34,9 @@ FORMAT = "otprop-model"
 FORMAT_VERSION = 1
 
 _HEADER = "header.json"
+_COMMENT = hashlib.sha256().digest_size * 2  # bytes of a digest in hexadecimal
 _HEADER_LIMIT = 64 * 2**20  # bytes; parsed JSON takes many times its size in memory
+_BLOCK = 2**20  # bytes read at a time
 _NPY_VERSION = (1, 0)
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 
@@ -76,13 +77,17 @@ def write(
     """
     checked = {name: _checked(name, array) for name, array in arrays.items()}
     text = _header_text(header, checked)
-    with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
-        archive.comment = hashlib.sha256(text).hexdigest().encode()
-        with archive.open(_member(_HEADER, len(text)), "w") as member:
-            member.write(text)
-        for name, array in checked.items():
-            with archive.open(_member(f"{name}.npy", array.nbytes), "w") as member:
-                npy.write_array(member, array, _NPY_VERSION, allow_pickle=False)
+    with replacing(path) as file:
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.comment = b"0" * _COMMENT  # until all before it is written
+            with archive.open(_member(_HEADER, len(text)), "w") as member:
+                member.write(text)
+            for name, array in checked.items():
+                with archive.open(_member(f"{name}.npy", array.nbytes), "w") as member:
+                    npy.write_array(member, array, _NPY_VERSION, allow_pickle=False)
+        digest = _digest(file)
+        file.seek(-_COMMENT, os.SEEK_END)
+        file.write(digest)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -140,7 +145,9 @@ def _header_text(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) 
         "format_version": FORMAT_VERSION,
         "otprop_version": metadata.version("otprop"),
         "header": dict(header),
-        "arrays": {name: _describe(name, array) for name, array in arrays.items()},
+        "arrays": {
+            name: _describe(name, array.dtype, array.shape) for name, array in arrays.items()
+        },
     }
     text = json.dumps(document, allow_nan=False).encode()
     if len(text) > _HEADER_LIMIT:
@@ -148,27 +155,20 @@ def _header_text(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) 
     return text
 
 
-def _describe(name: str, array: NDArray[Any]) -> dict[str, Any]:
-    digest = _Digest()
-    npy.write_array(digest, array, _NPY_VERSION, allow_pickle=False)
-    return digest.entry(name, array.dtype, array.shape)
+def _describe(name: str, dtype: np.dtype[Any], shape: Sequence[int]) -> dict[str, Any]:
+    """Return what a model's header says of an array."""
+    return {"member": f"{name}.npy", "dtype": dtype.str, "shape": list(shape)}
 
 
-class _Digest:
-    """A file to write to that keeps only the size and the SHA-256 of what was written."""
-
-    def __init__(self) -> None:
-        self.sha256 = hashlib.sha256()
-        self.size = 0
-
-    def write(self, data: bytes) -> None:
-        self.sha256.update(data)
-        self.size += len(data)
-
-    def entry(self, name: str, dtype: np.dtype[Any], shape: Sequence[int]) -> dict[str, Any]:
-        """Return what a model's header says of the array that was written."""
-        member = {"member": f"{name}.npy", "dtype": dtype.str, "shape": list(shape)}
-        return {**member, "size": self.size, "sha256": self.sha256.hexdigest()}
+def _digest(file: BinaryIO) -> bytes:
+    """Return the SHA-256 of all bytes of a file before the comment, as the comment has it."""
+    left = file.seek(0, os.SEEK_END) - _COMMENT
+    file.seek(0)
+    digest = hashlib.sha256()
+    while block := file.read(min(left, _BLOCK)):
+        digest.update(block)
+        left -= len(block)
+    return digest.hexdigest().encode()
 
 
 def _member(name: str, size: int) -> zipfile.ZipInfo:
@@ -190,7 +190,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise FileNotFoundError(errno.ENOENT, "No such folder to save in", str(target.parent))
     temporary = target.with_name(f".otprop-{secrets.token_hex(8)}.tmp")
     try:
-        with temporary.open("xb") as file:
+        with temporary.open("x+b") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -221,10 +221,8 @@ def _read(file: BinaryIO) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         _check_sizes(members, os.fstat(file.fileno()).st_size)
         text = archive.read(members[0])
         header, entries = _parse(text)
-        checksum = hashlib.sha256(text).hexdigest().encode()
-        file.seek(-len(checksum), os.SEEK_END)
-        matches = archive.comment == checksum == file.read()  # and nothing follows the comment
-        _require(matches, "its header does not match its checksum")
+        matches = _digest(file) == archive.comment == file.read()  # which is what is left
+        _require(matches, "it does not match its checksum")
         listed = [_HEADER, *(f"{name}.npy" for name in entries)]
         found = [member.filename for member in members]
         _require(found == listed, "its members are not those that its header lists")
@@ -272,15 +270,12 @@ def _read_array(
     archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, entry: object
 ) -> NDArray[Any]:
     with archive.open(info) as member:
-        digest = _Digest()
-        shutil.copyfileobj(member, digest)
-        member.seek(0)
         shape, dtype = _npy_header(member)
         _require(_is_plain(dtype), f"its array {name!r} is of the unsafe dtype {dtype}")
         # numpy allocates what the .npy header claims, so it must claim what is there.
         possible = all(0 <= length <= sys.maxsize for length in shape)
         size = member.tell() + math.prod(shape) * dtype.itemsize
-        same = possible and size == digest.size and entry == digest.entry(name, dtype, shape)
+        same = possible and size == info.file_size and entry == _describe(name, dtype, shape)
         _require(same, f"its array {name!r} is not the one that was saved")
         member.seek(0)
         return npy.read_array(member, allow_pickle=False)

@@ -2,61 +2,151 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import re
+from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from operator import length_hint
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import check_consistent_length
 
+from otprop.propagation import ROUNDS
+from otprop.scaling import SCALINGS
 from otprop.transport import SOLVERS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
-GEOMETRIES = ("euclidean", "precomputed")
-MARGINALS = ("rows",)
+GEOMETRIES = ("auto", "graph", "euclidean", "precomputed", "precomputed-graph")
+# Those for which X is not rows but what relates them to all rows fitted.
+RELATIONS = ("precomputed", "precomputed-graph")
+MARGINALS = ("auto", "rows", "relaxed", "classes")
 
+
+class _Number(NamedTuple):
+    """A number that must lie in a range, or be one of some other values."""
+
+    what: str  # in words
+    low: float = 0.0
+    high: float = math.inf
+    without: tuple[float, ...] = ()  # numbers in the range that may not be
+    whole: bool = False
+    others: tuple[object, ...] = ()
+
+    def check(self, value: Any, name: str) -> None:
+        """Raise if a value is not what it must be."""
+        if any(isinstance(value, type(other)) and value == other for other in self.others):
+            return
+        if _is_bool(value) or not isinstance(value, Integral if self.whole else Real):
+            raise TypeError(f"{name} must be {self.what}; got {value!r}.")
+        number: Any = value  # mypy's Real has no order
+        if not self.low <= number <= self.high or number in self.without:
+            raise ValueError(f"{name} must be {self.what}; got {value!r}.")
+
+
+_POSITIVE = (0.0, math.inf)  # what an unbounded number above 0 may not be
+_POSITIVE_OR_AUTO = _Number("'auto' or a number above 0", without=_POSITIVE, others=("auto",))
+_CHOICES = {
+    "geometry": GEOMETRIES,
+    "scaling": ("auto", *SCALINGS),
+    "marginals": MARGINALS,
+    "rounds": ("auto", *ROUNDS),
+    "solver": tuple(SOLVERS),
+}
+_NUMBERS = {
+    "epsilon": _POSITIVE_OR_AUTO,
+    "alpha": _Number("a number from 0 to 1", high=1.0),
+    "relaxation": _POSITIVE_OR_AUTO,
+    "class_tolerance": _Number("'auto', a number of at least 0, or infinity", others=("auto",)),
+    "n_neighbors": _Number(
+        "'auto' or an integer of at least 1", low=1.0, whole=True, others=("auto",)
+    ),
+    "diffusion": _Number(
+        "'auto' or a number above 0 and below 1", high=1.0, without=(0.0, 1.0), others=("auto",)
+    ),
+    "stall": _Number(
+        "'lowest-alpha' or a fraction in (0, 1]",
+        high=1.0,
+        without=(0.0,),
+        others=("lowest-alpha",),
+    ),
+    "tol": _Number("a number above 0", without=_POSITIVE),
+    "max_iter": _Number("None or an integer of at least 1", low=1.0, whole=True, others=(None,)),
+    "abstain_below": _Number("None or a number from 0 to 1", high=1.0, others=(None,)),
+    "n_jobs": _Number(
+        "None or an integer other than 0, such as 2, or -1 for all cores",
+        low=-math.inf,
+        without=(0.0,),
+        whole=True,
+        others=(None,),
+    ),
+    "verbose": _Number(
+        "a boolean or an integer of at least 0",
+        whole=True,
+        others=(False, True, np.False_, np.True_),
+    ),
+}
+_PART = _Number("a number of at least 0", without=(math.inf,))
+
+
+class _Foreign(NamedTuple):
+    """What a column may hold that is not real numbers, and what to do about it."""
+
+    what: str
+    kinds: str  # pattern of how NumPy, pandas, polars and Arrow begin the names of such types
+    types: tuple[type, ...]  # such values in columns of objects
+    remedy: str
+
+
+_FOREIGN = (
+    _Foreign(
+        "Input X holds text or categories",
+        # pandas' plain "str" and NumPy's "str96" are text, polars' "struct" is not.
+        r"str\d*$|bytes\d|string|large_string|utf8|categor|enum|dictionary",
+        (str, bytes),
+        "OTPropagation takes numbers. Encode such columns first, for example with "
+        "sklearn.preprocessing.OneHotEncoder, or OrdinalEncoder where they have an order, in a "
+        "sklearn.compose.ColumnTransformer.",
+    ),
+    _Foreign(
+        "Input X holds dates or times",
+        r"date|time|duration|period",
+        (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64),
+        "OTPropagation takes numbers. Turn such columns into numbers first, for example into days "
+        "since a date that you choose, or into parts such as the month, the weekday or the hour.",
+    ),
+    _Foreign(
+        "Complex data not supported: input X holds complex numbers",
+        r"complex",
+        (complex, np.complexfloating),
+        "OTPropagation takes real numbers. Pass real and imaginary parts as columns of their own.",
+    ),
+)
 _UNITS = {"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _NAMES_SHOWN = 5
-# How pandas, polars and Arrow begin the names of such types; pandas' plain "str" is not "struct".
-_TEXT_KINDS = ("string", "large_string", "utf8", "categor", "enum", "dictionary")
+# Affinities that differ by less, in parts of the largest, do so by rounding.
+_ASYMMETRY = 1e-6
 
 
 def check_parameters(parameters: dict[str, Any]) -> None:
     """Raise for the first parameter of OTPropagation that is not what it must be."""
-    _check_choice(parameters, "geometry", GEOMETRIES)
-    _check_choice(parameters, "marginals", MARGINALS)
-    _check_choice(parameters, "solver", tuple(SOLVERS))
-    epsilon = parameters["epsilon"]
-    if not (isinstance(epsilon, str) and epsilon == "auto"):
-        _check_number(epsilon, "epsilon", what="'auto' or a number above 0")
-    _check_number(parameters["alpha"], "alpha", high=1.0, zero=True, what="a number from 0 to 1")
-    stall = parameters["stall"]
-    if not (isinstance(stall, str) and stall == "lowest-alpha"):
-        _check_number(stall, "stall", high=1.0, what="'lowest-alpha' or a fraction in (0, 1]")
-    _check_number(parameters["tol"], "tol", what="a number above 0")
-    if parameters["max_iter"] is not None:
-        check_count(parameters["max_iter"], "max_iter", what="None or an integer of at least 1")
+    for name, choices in _CHOICES.items():
+        _check_choice(parameters[name], name, choices)
+    for name, number in _NUMBERS.items():
+        number.check(parameters[name], name)
     memory_bytes(parameters["memory_limit"])
-    n_jobs = parameters["n_jobs"]
-    if n_jobs is not None:
-        what = "None or an integer other than 0, such as 2, or -1 for all cores"
-        _check_integer(n_jobs, "n_jobs", what=what)
-        if n_jobs == 0:
-            raise ValueError(f"n_jobs must be {what}; got 0.")
-    verbose = parameters["verbose"]
-    if not _is_bool(verbose):
-        check_count(verbose, "verbose", least=0, what="a boolean or an integer of at least 0")
 
 
-def check_count(value: Any, name: str, *, what: str, least: int = 1) -> None:
-    """Raise if a value is not an integer, or below the least."""
-    _check_integer(value, name, what=what)
-    if value < least:
-        raise ValueError(f"{name} must be {what}; got {value!r}.")
+def check_count(value: Any, name: str, *, what: str) -> None:
+    """Raise if a value is not an integer of at least 1."""
+    _Number(what, low=1.0, whole=True).check(value, name)
 
 
 def memory_bytes(limit: object) -> float:
@@ -99,16 +189,21 @@ def check_finite(X: Any, names: NDArray[Any] | None, *, forbidden_pairs: bool) -
         )
 
 
-def check_no_text(X: Any) -> None:
-    """Raise if a data frame, of whatever library, or an array has columns of text or categories."""
-    columns = _text_columns(X)
-    if columns:
-        raise ValueError(
-            f"Input X holds text or categories, in {_columns_shown(columns)}; OTPropagation takes "
-            "numbers. Encode such columns first, for example with "
-            "sklearn.preprocessing.OneHotEncoder, or OrdinalEncoder where they have an order, in "
-            "a sklearn.compose.ColumnTransformer."
-        )
+def check_numeric(X: Any) -> None:
+    """Raise if a table, of whatever library, has columns of text, dates or complex numbers."""
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError("X is a LazyFrame, whose rows are not there yet. Pass X.collect().")
+    columns = list(_columns(X))
+    for foreign in _FOREIGN:
+        found = [column.name for column in columns if column.is_of(foreign)]
+        if found:
+            raise ValueError(f"{foreign.what}, in {_columns_shown(found)}; {foreign.remedy}")
+
+
+def without_rows(X: Any) -> bool:
+    """Whether a table, of whatever library, has no rows."""
+    shape = getattr(X, "shape", ())
+    return bool((shape[0] if shape else length_hint(X, 1)) == 0)
 
 
 def single_precision(X: Any) -> bool:
@@ -162,64 +257,104 @@ def check_epsilon(epsilon: float, dtype: np.dtype[Any], *, chosen: bool) -> None
         )
 
 
-def check_square(X: Any) -> None:
-    """Raise if a precomputed cost matrix is not square."""
-    if X.shape[0] != X.shape[1]:
+def check_relations(X: Any, geometry: str, *, square: bool) -> None:
+    """Raise if costs or affinities that were given are not what they must be."""
+    what = "cost" if geometry == "precomputed" else "affinity"
+    if square and X.shape[0] != X.shape[1]:
         raise ValueError(
-            "With geometry='precomputed', fit takes a square matrix with the cost of each row to "
+            f"With geometry={geometry!r}, fit takes a square matrix with the {what} of each row to "
             f"each row; got shape {X.shape}."
+        )
+    if geometry == "precomputed":
+        return
+    values = X.data if sparse.issparse(X) else X
+    if values.size and values.min() < 0:
+        raise ValueError(f"An affinity must be at least 0; got {values.min():.3g}.")
+    if square and abs(X - X.T).max() > _ASYMMETRY * (values.max() if values.size else 0.0):
+        raise ValueError(
+            "Affinities must be the same in both directions. For W from nearest neighbours, take "
+            "W.maximum(W.T) (sparse) or numpy.maximum(W, W.T)."
         )
 
 
-def _check_choice(parameters: dict[str, Any], name: str, choices: tuple[str, ...]) -> None:
-    value = parameters[name]
+def check_labels(X: Any, classes: NDArray[Any], labels: NDArray[np.intp]) -> None:
+    """Raise if the labels do not go with the table, or leave nothing to decide."""
+    check_consistent_length(X, labels)
+    if len(classes) == 0:
+        raise ValueError(
+            "y has no labelled row: all entries are -1, None or NaN. Label at least one row of "
+            "each of two classes."
+        )
+    if len(classes) == 1:
+        raise ValueError(
+            f"y has only one class, {classes.tolist()[0]!r}, among its labelled rows; there is "
+            "nothing to decide. Label at least one row of another class."
+        )
+
+
+def check_prior(prior: Any, classes: NDArray[Any]) -> None:
+    """Raise if a prior of the classes is not one."""
+    if prior is None:
+        return
+    what = "class_prior must be None, 'labels', 'uniform' or a mapping from each class to a number"
+    if not isinstance(prior, str | Mapping):
+        raise TypeError(f"{what}; got {prior!r}.")
+    if isinstance(prior, str):
+        if prior not in {"labels", "uniform"}:
+            raise ValueError(f"{what}; got {prior!r}.")
+        return
+    names = classes.tolist()
+    if set(prior) != set(names):
+        raise ValueError(f"{what}: the classes are {names}, those of the mapping {list(prior)}.")
+    parts = [prior[name] for name in names]
+    for name, part in zip(names, parts, strict=True):
+        _PART.check(part, f"class_prior[{name!r}]")
+    if sum(parts) == 0:
+        raise ValueError("class_prior gives no class anything; at least one part must be above 0.")
+
+
+def _check_choice(value: object, name: str, choices: tuple[str, ...]) -> None:
     if not (isinstance(value, str) and value in choices):
         listed = " or ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name} must be {listed}; got {value!r}.")
-
-
-def _check_number(
-    value: object, name: str, *, what: str, high: float = math.inf, zero: bool = False
-) -> None:
-    """Raise if a value is not a finite number above 0, or 0 where that may be, up to `high`."""
-    if _is_bool(value) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be {what}; got {value!r}.")
-    number = float(value)
-    if not (0.0 < number <= high or (zero and number == 0.0)) or math.isinf(number):
-        raise ValueError(f"{name} must be {what}; got {value!r}.")
-
-
-def _check_integer(value: object, name: str, *, what: str) -> None:
-    if _is_bool(value) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be {what}; got {value!r}.")
 
 
 def _is_bool(value: object) -> bool:
     return isinstance(value, bool | np.bool_)
 
 
-def _text_columns(X: Any) -> list[Any]:
-    """Return names or numbers of the columns that hold text or categories."""
+class _Column(NamedTuple):
+    """A column of a table: its name or number, its type's name, and the types of its objects."""
+
+    name: Any
+    kind: str
+    types: frozenset[type]
+
+    def is_of(self, foreign: _Foreign) -> bool:
+        return bool(re.match(foreign.kinds, self.kind)) or any(
+            issubclass(kind, foreign.types) for kind in self.types
+        )
+
+
+def _columns(X: Any) -> Iterator[_Column]:
+    """Yield the columns of a data frame, or of an array that holds more than real numbers."""
     if hasattr(X, "dtypes") and not hasattr(X, "dtype"):
-        kinds = [str(kind).lower() for kind in X.dtypes]
-        return [
-            name
-            for i, (name, kind) in enumerate(zip(X.columns, kinds, strict=True))
-            if kind == "str"
-            or kind.startswith(_TEXT_KINDS)
-            or (kind == "object" and _holds_text(X.iloc[:, i] if hasattr(X, "iloc") else X[:, i]))
-        ]
-    if not isinstance(X, np.ndarray) or X.ndim != 2:  # noqa: PLR2004 - a table has two
-        return []
-    if X.dtype.kind in "US":
-        return list(range(X.shape[1]))
-    if X.dtype.kind == "O":
-        return [i for i in range(X.shape[1]) if _holds_text(X[:, i])]
-    return []
+        for i, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
+            kind = str(dtype).lower()
+            yield _Column(name, kind, _types(X.iloc if hasattr(X, "iloc") else X, i, kind))
+    elif _is_matrix(X) and X.dtype.kind not in "biuf":
+        for i in range(X.shape[1]):
+            yield _Column(i, X.dtype.name, _types(X, i, X.dtype.name))
 
 
-def _holds_text(column: Any) -> bool:
-    return any(isinstance(value, str | bytes) for value in column)
+def _is_matrix(X: Any) -> bool:
+    known = isinstance(X, np.ndarray) or sparse.issparse(X)
+    return bool(known and X.ndim == 2)  # noqa: PLR2004 - rows and columns
+
+
+def _types(table: Any, i: int, kind: str) -> frozenset[type]:
+    """Return the types of what a column of objects holds; of others, none."""
+    return frozenset(map(type, table[:, i])) if kind == "object" else frozenset()
 
 
 def _columns_shown(columns: list[Any]) -> str:

@@ -57,7 +57,7 @@ def test_a_large_epsilon_leaves_the_share_of_labels():
 def test_otpropagation_votes_so_where_nothing_is_open():
     known = Y >= 0
     vote = KernelVote(epsilon=0.5).fit(X, Y).predict_proba(X)
-    whole = OTPropagation(epsilon=0.5).fit(X[known], Y[known]).predict_proba(X)
+    whole = OTPropagation.paper(epsilon=0.5).fit(X[known], Y[known]).predict_proba(X)
     np.testing.assert_array_equal(vote, whole)
 
 

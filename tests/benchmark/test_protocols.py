@@ -69,7 +69,7 @@ def test_described_takes_the_best_by_the_labels_of_the_test(given):
     known = labelled_rows(chosen.truth, 15, 0)
     found = {}
     for epsilon in (0.5 * chosen.unit, 4.0 * chosen.unit):
-        model = OTPropagation(epsilon=epsilon, alpha=0.9)
+        model = OTPropagation.paper(epsilon=epsilon, alpha=0.9)
         model.fit(chosen.X, hidden(chosen.truth, known))
         found[epsilon] = scores(chosen.truth[~known], model.transduction_[~known])
     best = max(found, key=lambda epsilon: found[epsilon])
@@ -305,7 +305,7 @@ def test_corrected_finds_the_plan_that_sinkhorn_knopp_goes_to():
 def test_corrected_as_described_is_the_estimator_with_the_published_settings(given):
     chosen = base.problem("blobs", "minmax", None)
     known = given.known(chosen.truth)
-    model = OTPropagation(epsilon=0.5, alpha=0.9).fit(chosen.X, hidden(chosen.truth, known))
+    model = OTPropagation.paper(epsilon=0.5, alpha=0.9).fit(chosen.X, hidden(chosen.truth, known))
     outcome = PROTOCOLS["corrected"].run("OTP, as described", given)
     assert outcome.scores == scores(chosen.truth[~known], model.transduction_[~known])
 

@@ -38,7 +38,7 @@ def test_a_new_transport_problem_for_one_row_is_the_majority_vote_whatever_the_d
 
 def test_replay_looks_at_the_distances():
     X, y = uneven()
-    model = OTPropagation(epsilon=0.5).fit(X, y)
+    model = OTPropagation.paper(epsilon=0.5).fit(X, y)
     np.testing.assert_array_equal(model.predict([[0.0], [10.0]]), [0, 1])
     assert model.predict_certainty([[0.0], [10.0]]).min() > 0.9
     assert model.predict_proba([[0.0]])[0, 0] > 0.9
@@ -47,7 +47,7 @@ def test_replay_looks_at_the_distances():
 def test_a_row_that_no_round_accepts_is_decided_by_the_vote_of_all_rows():
     """Eq. 27 with w = exp(−cost/ε) over given and inferred rows."""
     X = np.array([[-1.1], [-1.0], [-1.05], [1.0], [1.1], [1.05]])
-    model = OTPropagation(epsilon=1.0, alpha=0.5).fit(X, [0, 0, -1, 1, 1, -1])
+    model = OTPropagation.paper(epsilon=1.0, alpha=0.5).fit(X, [0, 0, -1, 1, 1, -1])
     assert [done.lowered for done in model.trace_] == [False]
     middle = [[0.1]]
     assert model.explain(middle).round == 0
@@ -58,7 +58,7 @@ def test_a_row_that_no_round_accepts_is_decided_by_the_vote_of_all_rows():
 
 def test_with_nothing_unlabelled_every_row_is_decided_by_the_vote():
     X, true, _ = tables.blobs(60, 2, 3, seed=1)
-    model = OTPropagation(epsilon=0.2).fit(X, true)
+    model = OTPropagation.paper(epsilon=0.2).fit(X, true)
     assert model.trace_ == []
     new = X[:20] + 0.01
     expected = vote(tables.squared(new, X), np.zeros(60), 0.2, true, model.classes_)
@@ -69,7 +69,7 @@ def test_with_nothing_unlabelled_every_row_is_decided_by_the_vote():
 @given(table=tables.generic(), seed=st.integers(0, 99), alpha=st.sampled_from([0.0, 0.3, 0.8, 1.0]))
 def test_new_rows_take_the_first_round_that_accepts_them(table, seed, alpha):
     X, y = table
-    model = OTPropagation(epsilon=4.0, alpha=alpha).fit(X, y)
+    model = OTPropagation.paper(epsilon=4.0, alpha=alpha).fit(X, y)
     new = np.random.default_rng(seed).normal(scale=3, size=(10, X.shape[1]))
     found, scores = model.predict_proba(new), model.predict_certainty(new)
     order = model._fitted.source_rows
@@ -89,7 +89,7 @@ def test_new_rows_take_the_first_round_that_accepts_them(table, seed, alpha):
 
 def test_a_new_row_equal_to_a_target_takes_its_label_at_a_lowered_alpha():
     X, _, y = tables.blobs(40, 2, 3, seed=5)
-    model = OTPropagation(epsilon=2.0, alpha=1.0).fit(X, y)
+    model = OTPropagation.paper(epsilon=2.0, alpha=1.0).fit(X, y)
     assert all(done.lowered for done in model.trace_)
     told = model.explain(X[y < 0])
     np.testing.assert_array_equal(told.round, model.round_[y < 0])
@@ -98,7 +98,7 @@ def test_a_new_row_equal_to_a_target_takes_its_label_at_a_lowered_alpha():
 @pytest.mark.parametrize("scale", [1e6, 1e100])
 def test_a_row_beyond_all_others_still_gets_a_distribution(scale):
     X, _, y = tables.blobs(40, 2, 3, seed=5)
-    found = OTPropagation(epsilon=0.5).fit(X, y).predict_proba([[scale, scale]])
+    found = OTPropagation.paper(epsilon=0.5).fit(X, y).predict_proba([[scale, scale]])
     assert found.sum() == pytest.approx(1.0)
 
 
@@ -125,7 +125,7 @@ def spied(model, X):
 @pytest.fixture(scope="module")
 def in_rounds():
     X, _, y = tables.blobs(300, 2, 3, seed=5, known=0.1)
-    model = OTPropagation(epsilon=1.0, alpha=0.9).fit(X, y)
+    model = OTPropagation.paper(epsilon=1.0, alpha=0.9).fit(X, y)
     assert len(model.trace_) > 5
     return model, X[y < 0], model.round_[y < 0]
 
@@ -176,9 +176,11 @@ def test_an_explanation_computes_the_costs_of_each_round_alone(in_rounds, worker
 def test_rows_out_of_reach_are_explained_by_nobody():
     cost = np.zeros((5, 5))
     cost[4], cost[:, 4] = np.inf, np.inf
-    with pytest.warns(UserWarning, match="no finite cost"):
-        model = OTPropagation(geometry="precomputed", epsilon=1.0).fit(cost, [0, 1, -1, -1, -1])
-    with pytest.warns(UserWarning, match="no finite cost"):
+    with pytest.warns(UserWarning, match="out of every source's reach"):
+        model = OTPropagation.paper(geometry="precomputed", epsilon=1.0).fit(
+            cost, [0, 1, -1, -1, -1]
+        )
+    with pytest.warns(UserWarning, match="out of every source's reach"):
         told = model.explain(cost, n=3)
     assert (told.sources[4] == -1).all()
     assert not told.shares[4].any()

@@ -3,16 +3,20 @@
 import numpy as np
 import pytest
 
-from otprop.propagation import rounds
+from otprop.propagation import Marginals, Prior, Solving, rounds
 from otprop.transport import ArrayCosts, Workers, block_rows, blocks
 from tests import oracles
 
 
 def settings(workers):
     return rounds.Settings(
-        epsilon=0.1, alpha=0.5, stall="lowest-alpha", tol=1e-6, solver="newton", max_iter=None,
-        memory=0, workers=workers,
-    )  # fmt: skip
+        epsilon=0.1,
+        alpha=0.5,
+        stall="lowest-alpha",
+        marginals=Marginals("rows", 1.0, Prior(np.full(2, 0.5), 0.0)),
+        solving=Solving(1e-6, "newton", None, workers),
+        memory=0,
+    )
 
 
 @pytest.mark.parametrize("part", [0.0, 0.02, 0.5, 1.0])

@@ -13,7 +13,9 @@ from tests import oracles, tables
 
 
 def fitted(X, y, **parameters):
-    return OTPropagation(**({"epsilon": 4.0, "alpha": 0.5, "tol": 1e-8} | parameters)).fit(X, y)
+    return OTPropagation.paper(**({"epsilon": 4.0, "alpha": 0.5, "tol": 1e-8} | parameters)).fit(
+        X, y
+    )
 
 
 def naive_propagation(X, y, epsilon, alpha):

@@ -76,7 +76,7 @@ SMALL_WIDTHS = tuple(2.0**power for power in range(-7, 2, 2))
 for _method in (
     Method(
         "OTP",
-        lambda epsilon, alpha, n_jobs: OTPropagation(epsilon=epsilon, alpha=alpha, n_jobs=n_jobs),
+        lambda epsilon, alpha, n_jobs: OTPropagation.paper(epsilon, alpha, n_jobs=n_jobs),
         {"epsilon": SMALL_WIDTHS, "alpha": (0.7, 0.9, 0.99)},
         means=("n_jobs",),
     ),

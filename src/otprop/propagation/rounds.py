@@ -9,8 +9,9 @@ import numpy as np
 
 from otprop.propagation.certainty import Stall, certainty, threshold
 from otprop.propagation.costs import OpenCosts
+from otprop.propagation.marginals import Sources, prices
 from otprop.propagation.record import Propagation, Round
-from otprop.transport import Rows, Sweep, block_rows, solve_sweep
+from otprop.transport import block_rows
 from otprop.transport import kernels as transport_kernels
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     from otprop.arrays import BoolArray, DoubleArray, IntArray
     from otprop.geometry import Geometry
+    from otprop.propagation.marginals import Marginals, Solving
     from otprop.transport import CostBlocks, Workers
-    from otprop.transport.solver import SolverName
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,14 @@ class Settings:
     epsilon: float
     alpha: float
     stall: Stall
-    tol: float
-    solver: SolverName
-    max_iter: int | None
+    marginals: Marginals
+    solving: Solving
     memory: float
-    workers: Workers
+
+    @property
+    def workers(self) -> Workers:
+        """Threads for what is done block by block."""
+        return self.solving.workers
 
 
 def propagate(
@@ -60,25 +64,22 @@ def propagate(
         if not reached.any():
             break
         open_costs, rows = costs.chosen(reached), costs.targets[reached]
-        # Eq. 11 with the equal weights of Eq. 8.
-        received = np.full(len(rows), 1.0 / len(rows))
-        sweep = Sweep(open_costs, received, settings.workers, costs.memory_left)
-        solved = solve_sweep(
-            sweep,
-            Rows(giving / giving.sum()),
+        # Eq. 11, with the equal weights of Eq. 8 or another rule for the sources.
+        f, solved = prices(
+            open_costs,
             settings.epsilon,
-            tol=settings.tol,
-            solver=settings.solver,
-            max_iter=settings.max_iter,
-            warm_start=start,
+            Sources(giving, found.labels, classes, start),
+            settings.marginals,
+            settings.solving,
+            memory=costs.memory_left,
         )
         # Eq. 12 and 13, then Eq. 16.
-        distributions = _distributions(open_costs, solved.f, found.labels, classes, settings)
+        distributions = _distributions(open_costs, f, found.labels, classes, settings)
         scores = certainty(distributions)
         # s > α; where no target is that certain, Eq. 21 for this round only.
         bound = threshold(scores, settings.alpha, settings.stall)
         accepted = bound.accepts(scores)
-        start = _with_joining(open_costs, solved.f, accepted, settings)
+        start = _with_joining(open_costs, f, accepted, settings)
         done = Round(
             round=len(found.trace) + 1,
             sources=len(found.sources),
@@ -94,7 +95,7 @@ def propagate(
             value=solved.value,
         )
         found.accept(rows[accepted], distributions[accepted], scores[accepted])
-        found.end_round(solved.f, bound, done)
+        found.end_round(f, bound, done)
         joining = reached.copy()
         joining[reached] = accepted
         costs.accept(joining)

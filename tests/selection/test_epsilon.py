@@ -7,13 +7,20 @@ from hypothesis import strategies as st
 
 from otprop import OTPropagation
 from otprop.geometry import Euclidean
-from otprop.selection import Labelled, choose_epsilon, leave_one_out
+from otprop.selection.epsilon import (
+    Labelled,
+    View,
+    choose_epsilon,
+    held_out_votes,
+    leave_one_out,
+    left_out_at,
+)
 from otprop.transport import Workers
 from tests import oracles, tables
 
 
 def chosen(X, y, alpha=0.9, **parameters):
-    return OTPropagation(alpha=alpha, stall=1.0, tol=1e-2, **parameters).fit(X, y).epsilon_
+    return OTPropagation.paper(alpha=alpha, stall=1.0, tol=1e-2, **parameters).fit(X, y).epsilon_
 
 
 def labelled_geometry(X, y):
@@ -78,12 +85,14 @@ def test_rows_are_judged_by_the_others_vote(alpha):
     geometry, labelled = labelled_geometry(X, y)
     judged, candidates = np.arange(len(labelled.rows))[::2], np.array([10.0, 0.5, 0.01])
     with Workers(1) as workers:
-        gain, loss = leave_one_out(geometry, labelled, judged, candidates, alpha, workers)
+        found = held_out_votes(geometry, labelled, judged, candidates, workers)
+    gain, loss = leave_one_out(found, labelled.labels[judged], alpha)
     cost = tables.squared(X[y >= 0])
     np.fill_diagonal(cost, np.inf)
     for column, epsilon in enumerate(candidates):
         shares = oracles.shares(cost, np.zeros(len(cost)), epsilon)
         votes = tables.by_class(shares, labelled.labels, range(3))[judged]
+        np.testing.assert_allclose(found[:, column], votes, atol=1e-12)
         own = labelled.labels[judged]
         right = np.where(votes.argmax(axis=1) == own, 1.0, -0.5)
         expected = np.where(tables.certainty(votes) > alpha, right, 0.0)
@@ -95,7 +104,7 @@ def test_rows_are_judged_by_the_others_vote(alpha):
 @pytest.mark.parametrize("name", tables.LOADERS)
 def test_the_choice_labels_real_data_well(name):
     X, true, y = tables.real(name)
-    model = OTPropagation(alpha=0.5).fit(X, y)
+    model = OTPropagation.paper(alpha=0.5).fit(X, y)
     assert model.score(X[y < 0], true[y < 0]) > 0.88
 
 
@@ -125,7 +134,7 @@ def test_labels_out_of_reach_of_each_other_are_uncertain_but_no_error():
     cost = np.full((6, 6), np.inf)
     cost[np.ix_([0, 1, 4, 5], [0, 1, 4, 5])] = 1.0
     cost[2, 4] = cost[4, 2] = cost[3, 5] = cost[5, 3] = 1.0
-    model = OTPropagation(geometry="precomputed", tol=1e-2)
+    model = OTPropagation.paper(geometry="precomputed", tol=1e-2)
     assert model.fit(cost, [0, 1, 0, 1, -1, -1]).epsilon_ > 0
 
 
@@ -133,6 +142,40 @@ def test_threads_and_blocks_have_no_say():
     X, _, y = tables.real("digits")
     geometry, labelled = labelled_geometry(X, y)
     with Workers(1) as one, Workers(3) as three:
-        assert choose_epsilon(geometry, labelled, 0.9, one) == choose_epsilon(
-            geometry, labelled, 0.9, three
-        )
+        alone = choose_epsilon(geometry, labelled, 0.9, one)
+        shared = choose_epsilon(geometry, labelled, 0.9, three)
+    assert shared.epsilon == alone.epsilon
+    np.testing.assert_array_equal(shared.held_out.distributions, alone.held_out.distributions)
+
+
+def test_what_rows_got_at_the_chosen_epsilon_is_told():
+    X, _, y = tables.blobs(60, 2, 2, seed=0, known=0.5)
+    geometry, labelled = labelled_geometry(X, np.append(y[:-1], 2))  # a class with a single label
+    with Workers(1) as workers:
+        choice = choose_epsilon(geometry, labelled, 0.9, workers)
+        again = left_out_at(geometry, labelled, choice.epsilon, workers)
+    judged = labelled.labels < 2
+    cost = tables.squared(X[labelled.rows])
+    np.fill_diagonal(cost, np.inf)
+    shares = oracles.shares(cost, np.zeros(len(cost)), choice.epsilon)
+    votes = tables.by_class(shares, labelled.labels, range(3))[judged]
+    np.testing.assert_array_equal(choice.held_out.labels, labelled.labels[judged])
+    np.testing.assert_allclose(choice.held_out.distributions, votes, atol=1e-12)
+    np.testing.assert_array_equal(again.distributions, choice.held_out.distributions)
+
+
+def test_rows_are_judged_by_the_costs_of_their_view():
+    X, _, y = tables.blobs(40, 2, 2, seed=4, known=0.6)
+    geometry, labelled = labelled_geometry(X, y)
+    other, _ = labelled_geometry(3.0 * X, y)
+    count = np.arange(len(labelled.rows))
+    views = [View(geometry, labelled, count[1::2]), View(other, labelled, count[::2])]
+    with Workers(1) as workers:
+        whole = [left_out_at(g, labelled, 0.5, workers).distributions for g in (geometry, other)]
+        seen = left_out_at(geometry, labelled, 0.5, workers, views).distributions
+        chosen_by_views = choose_epsilon(geometry, labelled, 0.9, workers, views)
+        at_it = left_out_at(geometry, labelled, chosen_by_views.epsilon, workers, views)
+    np.testing.assert_array_equal(seen, np.where(count[:, None] % 2, whole[0], whole[1]))
+    assert abs(whole[0] - whole[1]).max() > 0.01
+    found = chosen_by_views.held_out.distributions
+    np.testing.assert_array_equal(found, at_it.distributions)

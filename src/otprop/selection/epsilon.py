@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from otprop.propagation import certainty
+from otprop.selection.candidates import HeldOut
 from otprop.transport import block_rows
 from otprop.transport import kernels as transport_kernels
 
@@ -29,15 +30,30 @@ class Labelled(NamedTuple):
     classes: int
 
 
+class View(NamedTuple):
+    """Costs that have not seen the labels of those labelled rows that are judged by them.
+
+    Where costs depend on no label, all rows can be judged in one view.
+    """
+
+    geometry: Geometry
+    labelled: Labelled  # rows as the geometry counts them
+    judged: IntArray  # counted among the labelled rows
+
+
 class EpsilonChoice(NamedTuple):
-    """The ε chosen and whether leaving out labels had a say in it."""
+    """The ε chosen, and what the labelled rows got at it while left out; None if none could be."""
 
     epsilon: float
-    validated: bool
+    held_out: HeldOut | None
 
 
 def choose_epsilon(
-    geometry: Geometry, labelled: Labelled, alpha: float, workers: Workers
+    geometry: Geometry,
+    labelled: Labelled,
+    alpha: float,
+    workers: Workers,
+    views: list[View] | None = None,
 ) -> EpsilonChoice:
     """Choose ε by leaving out one labelled row at a time.
 
@@ -47,34 +63,70 @@ def choose_epsilon(
     equals Brier's score decides. Alone, such a score of calibration would choose larger ε, at which
     few targets are certain and the rounds stall (benchmarks/epsilon.py).
 
-    `geometry` must have exactly the labelled rows as its sources, in their order. Where every
-    class has a single label nothing can be left out: then ε is the median cost to the nearest
-    other labelled row.
+    `geometry` must have exactly the labelled rows as its sources, in their order, and so must those
+    of the `views`, if rows are not to be judged by it. Where every class has a single label
+    nothing can be left out: then ε is a sixteenth of the median cost to the nearest other labelled
+    row.
     """
     scale = _nearest(geometry, labelled.rows, workers)
-    counts = np.bincount(labelled.labels, minlength=labelled.classes)
-    judged = np.flatnonzero(counts[labelled.labels] > 1)
+    judged = _can_be_left_out(labelled)
     if len(judged) == 0:
-        return EpsilonChoice(scale * 2.0**_UNVALIDATED, validated=False)
+        return EpsilonChoice(scale * 2.0**_UNVALIDATED, None)
     candidates = scale * 2.0 ** np.array(EXPONENTS)
-    gain, loss = leave_one_out(geometry, labelled, judged, candidates, alpha, workers)
+    views = views or [View(geometry, labelled, judged)]
+    votes = _viewed(views, labelled, candidates, workers)[judged]
+    gain, loss = leave_one_out(votes, labelled.labels[judged], alpha)
     # Rounded, so that the order in which equal gains were added up does not decide.
     best = np.lexsort((-loss.mean(axis=0), gain.mean(axis=0).round(9)))[-1]
-    return EpsilonChoice(float(candidates[best]), validated=True)
+    held_out = HeldOut(votes[:, best], labelled.labels[judged])
+    return EpsilonChoice(float(candidates[best]), held_out)
 
 
-def leave_one_out(  # noqa: PLR0917 - arrays first, as in the compiled loops
+def left_out_at(
+    geometry: Geometry,
+    labelled: Labelled,
+    epsilon: float,
+    workers: Workers,
+    views: list[View] | None = None,
+) -> HeldOut | None:
+    """Return what the labelled rows get at an ε while left out; None if none can be."""
+    judged = _can_be_left_out(labelled)
+    if len(judged) == 0:
+        return None
+    views = views or [View(geometry, labelled, judged)]
+    votes = _viewed(views, labelled, np.array([epsilon]), workers)[judged]
+    return HeldOut(votes[:, 0], labelled.labels[judged])
+
+
+def _viewed(
+    views: list[View], labelled: Labelled, candidates: DoubleArray, workers: Workers
+) -> DoubleArray:
+    """Return the distributions of labelled rows, each in the view that judges it."""
+    found = np.zeros((len(labelled.rows), len(candidates), labelled.classes))
+    for geometry, seen, judged in views:
+        found[judged] = held_out_votes(geometry, seen, judged, candidates, workers)
+    return found
+
+
+def _can_be_left_out(labelled: Labelled) -> IntArray:
+    counts = np.bincount(labelled.labels, minlength=labelled.classes)
+    return np.flatnonzero(counts[labelled.labels] > 1)
+
+
+def held_out_votes(
     geometry: Geometry,
     labelled: Labelled,
     judged: IntArray,
     candidates: DoubleArray,
-    alpha: float,
     workers: Workers,
-) -> tuple[DoubleArray, DoubleArray]:
-    """Return each judged row's gain and Brier's score of its vote, one column a candidate ε."""
+) -> DoubleArray:
+    """Return the distributions that judged rows get from all other labelled rows.
+
+    One row a judged row, then one a candidate ε; uniform where no other row is within reach.
+    `judged` counts the labelled rows.
+    """
     given, labels, classes = labelled
-    gain = np.zeros((len(judged), len(candidates)))
-    loss = np.full_like(gain, 1.0 - 1.0 / classes)  # of a uniform vote
+    found = np.full((len(judged), len(candidates), classes), 1.0 / classes)
     size = block_rows(len(given))
     f = np.zeros(len(given))
 
@@ -82,16 +134,24 @@ def leave_one_out(  # noqa: PLR0917 - arrays first, as in the compiled loops
         span = slice(block * size, min((block + 1) * size, len(judged)))
         cost = _others(geometry, given, judged[span])
         able = np.flatnonzero(np.isfinite(cost).any(axis=1))
-        own = labels[judged[span][able]]
         votes = np.empty((len(able), classes))
         for c, epsilon in enumerate(candidates):
             transport_kernels.class_block(cost, able, f, epsilon, labels, votes)
-            accepted = certainty(votes) > alpha
-            right = np.where(votes.argmax(axis=1) == own, 1.0, -1.0 / (classes - 1))
-            gain[span.start + able, c] = np.where(accepted, right, 0.0)
-            loss[span.start + able, c] = ((votes - np.eye(classes)[own]) ** 2).sum(axis=1)
+            found[span.start + able, c] = votes
 
     workers.run(task, -(-len(judged) // size))
+    return found
+
+
+def leave_one_out(
+    votes: DoubleArray, own: IntArray, alpha: float
+) -> tuple[DoubleArray, DoubleArray]:
+    """Return each judged row's gain and Brier's score of its vote, one column a candidate ε."""
+    judged, candidates, classes = votes.shape
+    scores = certainty(votes.reshape(-1, classes)).reshape(judged, candidates)
+    right = np.where(votes.argmax(axis=2) == own[:, None], 1.0, -1.0 / (classes - 1))
+    gain = np.where(scores > alpha, right, 0.0)
+    loss = ((votes - np.eye(classes)[own][:, None]) ** 2).sum(axis=2)
     return gain, loss
 
 

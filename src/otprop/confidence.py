@@ -1,0 +1,64 @@
+"""From a distribution to the chance that its largest share is right, learned from hidden labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+if TYPE_CHECKING:
+    from otprop.arrays import DoubleArray
+    from otprop.selection import HeldOut
+
+# Shares closer than this to 0 or 1 say no more than this.
+_EDGE = 1e-4
+# How far from "a share is a chance" few labels may lead: standard deviations of the prior.
+_SHIFT, _STRETCH = 2.0, 0.5
+
+
+class Calibration(NamedTuple):
+    """The chance of being right, σ(shift + slope · logit p), with p the largest share."""
+
+    shift: float
+    slope: float
+    labels: int  # that it was learned from; 0: the share is taken for the chance
+
+    def confidence(self, distributions: DoubleArray) -> DoubleArray:
+        """Return the chance that the largest share of each row is that of its class.
+
+        A uniform distribution knows nothing, whatever was learned of others.
+        """
+        least = 1.0 / distributions.shape[1]
+        chance = expit(self.shift + self.slope * _scores(distributions))
+        chance[distributions.max(axis=1) <= least] = least
+        return np.asarray(np.clip(chance, least, 1.0))
+
+
+AS_IT_IS = Calibration(shift=0.0, slope=1.0, labels=0)
+
+
+def calibrate(held_out: HeldOut | None) -> Calibration:
+    """Fit the chance of being right to labels that were hidden and found, or not.
+
+    Platt's scaling of the largest share, with a prior that keeps to the share itself where the
+    labels are few.
+    """
+    if held_out is None or len(held_out.labels) == 0:
+        return AS_IT_IS
+    scores = _scores(held_out.distributions)
+    right = held_out.distributions.argmax(axis=1) == held_out.labels
+
+    def loss(parameters: DoubleArray) -> float:
+        shift, log_slope = parameters
+        z = shift + np.exp(log_slope) * scores
+        unlikely = np.logaddexp(0.0, np.where(right, -z, z)).sum()
+        return float(unlikely + ((shift / _SHIFT) ** 2 + (log_slope / _STRETCH) ** 2) / 2.0)
+
+    shift, log_slope = minimize(loss, np.zeros(2), method="BFGS").x
+    return Calibration(float(shift), float(np.exp(log_slope)), len(scores))
+
+
+def _scores(distributions: DoubleArray) -> DoubleArray:
+    return np.asarray(logit(np.clip(distributions.max(axis=1), _EDGE, 1.0 - _EDGE)))

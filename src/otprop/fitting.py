@@ -1,0 +1,320 @@
+"""From a table and parameters to a fitted model: choose what was left open, spread the labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from otprop import notices, validation
+from otprop.confidence import calibrate
+from otprop.geometry import Graph, local_scales
+from otprop.models import FittedCosts, FittedGraph, geometry, twins
+from otprop.propagation import (
+    GraphSettings,
+    Marginals,
+    Prior,
+    Replay,
+    Settings,
+    Solving,
+    certainty,
+    propagate,
+    spread,
+)
+from otprop.scaling import can_discriminate, fit_scaling
+from otprop.selection import (
+    CostsAsked,
+    GraphAsked,
+    Selection,
+    Values,
+    choose_costs,
+    choose_graph,
+    scored,
+)
+from otprop.validation import RELATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from otprop.arrays import DoubleArray, IntArray
+    from otprop.confidence import Calibration
+    from otprop.propagation import Round, Spread
+    from otprop.selection import Candidate, CostChoice, GraphChoice
+    from otprop.transport import Workers
+
+GRAPHS = ("graph", "precomputed-graph")
+
+
+class Task(NamedTuple):
+    """Validated data and parameters."""
+
+    table: Any  # rows; costs or affinities of all rows to all rows, if these are given
+    labels: IntArray  # class numbers, -1 for rows without
+    classes: NDArray[Any]  # their names
+    parameters: Mapping[str, Any]
+    workers: Workers
+    report: Callable[[Round], None]
+
+    def asked(self, name: str) -> Any:
+        """Return a parameter; None if its choice is left to the labelled rows."""
+        value = self.parameters[name]
+        return None if isinstance(value, str) and value == "auto" else value
+
+
+class Outcome(NamedTuple):
+    """A fitted model and what it found; arrays have one entry for each row."""
+
+    model: FittedCosts | FittedGraph
+    distributions: DoubleArray
+    certainty: DoubleArray
+    round: IntArray
+    trace: list[Round]
+    epsilon: float
+    selection: Selection
+    calibration: Calibration
+
+
+def fit(task: Task) -> Outcome:
+    """Choose what was left open, and spread the labels."""
+    _check_scaling(task)
+    name = task.asked("geometry")
+    if name is None and task.asked("epsilon") is not None:
+        name = "euclidean"  # ε belongs to costs
+    if name in GRAPHS:
+        return _fit_graph(task, name, _graph_choice(task, name), [])
+    if name is not None:
+        return _fit_costs(task, name, _cost_choice(task, name), [])
+    graph, costs = _graph_choice(task, "graph"), _cost_choice(task, "euclidean")
+    if graph.held_out is None or costs.held_out is None:
+        return _fit_graph(task, "graph", graph, [])
+    values = {"geometry": "euclidean", **costs.candidates[0].values}
+    line = scored(values, costs.held_out)
+    if costs.held_out.surely_more_often_right(graph.held_out):
+        return _fit_costs(task, "euclidean", costs, graph.selection.candidates)
+    return _fit_graph(task, "graph", graph, [line])
+
+
+def _check_scaling(task: Task) -> None:
+    """Raise if the scaling that is asked for cannot be found."""
+    name = task.asked("scaling")
+    if name in {None, "none"} or task.parameters["geometry"] in RELATIONS:
+        return
+    if sparse.issparse(task.table):
+        raise ValueError(
+            f"scaling={name!r} would fill up a sparse X; take scaling='none', or hand in an array. "
+            "sklearn.preprocessing.MaxAbsScaler scales sparse columns."
+        )
+    if name == "discriminant" and not can_discriminate(task.labels):
+        raise ValueError(
+            "scaling='discriminant' needs a class with two labelled rows, to see how far rows of a "
+            "class lie apart. Label more rows, or take scaling='standard'."
+        )
+
+
+def _graph_choice(task: Task, name: str) -> GraphChoice:
+    given = Graph.of_affinity(task.table) if name in RELATIONS else None
+    by_classes = _marginal_rule(task) == "classes"
+    asked = GraphAsked(
+        scaling="none" if given is not None else task.asked("scaling"),
+        n_neighbors=task.asked("n_neighbors"),
+        diffusion=task.asked("diffusion"),
+        tolerance=task.asked("class_tolerance") if by_classes else 0.0,
+        rounds=task.asked("rounds"),
+        prior=lambda labels, tolerance: _prior(task, labels, tolerance),
+        prior_given=_class_prior(task) is not None,
+        settings=lambda values, prior: _graph_settings(task, values, prior),
+        workers=task.workers,
+    )
+    return choose_graph(task.table, given, task.labels, len(task.classes), asked)
+
+
+def _fit_graph(task: Task, name: str, choice: GraphChoice, more: list[Candidate]) -> Outcome:
+    values, ground, graph = choice.values, choice.ground, choice.graph
+    prior = _prior(task, task.labels, values.tolerance)
+    settings = _graph_settings(task, values, prior)
+    found = spread(graph, task.labels, len(task.classes), settings, task.report)
+    if ground is not None:
+        found = _alike(found, twins(ground.neighbours), task.labels)
+    prices = found.prices
+    if settings.marginals.rule == "classes":
+        # A class speaks with one voice: each of its rows with a part of it.
+        given = task.labels[task.labels >= 0]
+        prices = prices - np.log(np.bincount(given))[given]
+    scaling = fit_scaling("none", task.table, task.labels) if ground is None else ground.scaling
+    scales = np.empty(0)
+    if ground is not None:
+        scales = local_scales(ground.neighbours.squared[:, : values.n_neighbors])
+    model = FittedGraph(
+        graph=graph,
+        points=None if ground is None else ground.points,
+        scales=scales,
+        n_neighbors=values.n_neighbors,
+        diffusion=values.diffusion,
+        labels=task.labels,
+        prices=prices,
+        distributions=found.distributions,
+        round=found.round,
+        scaling=scaling,
+        dtype=task.table.dtype,
+    )
+    chosen = {"geometry": name, "marginals": settings.marginals.rule, **choice.selection.chosen}
+    return Outcome(
+        model=model,
+        distributions=found.distributions,
+        certainty=found.certainty,
+        round=found.round,
+        trace=found.trace,
+        epsilon=1.0,  # the kernel is exp(−cost/1)
+        selection=choice.selection.extended(chosen, more),
+        calibration=calibrate(choice.held_out),
+    )
+
+
+def _alike(found: Spread, groups: IntArray, labels: IntArray) -> Spread:
+    """Let open rows that are the same as one another have the mean of their distributions.
+
+    A new row that is the same as they are has one answer, and so must they. On the graph they
+    need not be alike: of many rows that are the same, each has but a few for neighbours.
+    """
+    open_rows = np.flatnonzero((labels < 0) & (found.round >= 0))
+    own, sizes = np.unique(groups[open_rows], return_inverse=True, return_counts=True)[1:]
+    several = sizes[own] > 1
+    rows, own = open_rows[several], own[several]
+    distributions, scores = found.distributions.copy(), found.certainty.copy()
+    since = found.round.copy()
+    summed = np.zeros((len(sizes), distributions.shape[1]))
+    np.add.at(summed, own, distributions[rows])
+    latest = np.zeros(len(sizes), np.intp)
+    np.maximum.at(latest, own, since[rows])
+    distributions[rows] = (summed / sizes[:, None])[own]
+    scores[rows] = certainty(distributions[rows])
+    since[rows] = latest[own]
+    return found._replace(distributions=distributions, certainty=scores, round=since)
+
+
+def _cost_choice(task: Task, name: str) -> CostChoice:
+    epsilon = task.asked("epsilon")
+    if epsilon is not None:
+        validation.check_epsilon(float(epsilon), task.table.dtype, chosen=False)
+    asked = CostsAsked(
+        precomputed=name == "precomputed",
+        scaling="none" if name in RELATIONS else task.asked("scaling"),
+        epsilon=None if epsilon is None else float(epsilon),
+        alpha=float(task.parameters["alpha"]),
+    )
+    choice = choose_costs(task.table, task.labels, len(task.classes), asked, task.workers)
+    validation.check_epsilon(choice.epsilon, task.table.dtype, chosen=epsilon is None)
+    return choice
+
+
+def _fit_costs(task: Task, name: str, choice: CostChoice, more: list[Candidate]) -> Outcome:
+    if choice.held_out is None and task.asked("epsilon") is None:
+        notices.warn(
+            "epsilon='auto' had nothing to choose by, as every class has a single label: it "
+            "is a sixteenth of the median cost between nearest labelled rows, "
+            f"{choice.epsilon:.4g}. Label more rows or give epsilon.",
+            UserWarning,
+        )
+    parameters = task.parameters
+    points = None if name == "precomputed" else choice.points
+    costs = geometry(choice.points, points)
+    tolerance = task.asked("class_tolerance")
+    if tolerance is None:
+        # Where pairs are forbidden, no plan may have the totals.
+        tolerance = np.inf if costs.may_forbid else 0.0
+    prior = _prior(task, task.labels, float(tolerance))
+    settings = Settings(
+        epsilon=choice.epsilon,
+        alpha=float(parameters["alpha"]),
+        stall=parameters["stall"],
+        marginals=_marginals(task, prior, choice.epsilon),
+        solving=_solving(task),
+        memory=validation.memory_bytes(parameters["memory_limit"]),
+    )
+    found = propagate(costs, task.labels, len(task.classes), settings, task.report)
+    replay = Replay(
+        epsilon=choice.epsilon,
+        labels=found.labels,
+        classes=len(task.classes),
+        potentials=found.potentials,
+        thresholds=found.thresholds,
+    )
+    model = FittedCosts(
+        replay=replay,
+        source_rows=found.sources,
+        points=None if points is None else points[found.sources],
+        scaling=choice.scaling,
+        dtype=task.table.dtype,
+        rows=len(task.labels),
+    )
+    chosen = {
+        "geometry": name,
+        "marginals": settings.marginals.rule,
+        "scaling": choice.scaling.name,
+        "epsilon": choice.epsilon,
+        "tolerance": prior.tolerance,
+    }
+    reason = "too few labels to leave any out" if choice.held_out is None else "leaving labels out"
+    return Outcome(
+        model=model,
+        distributions=found.distributions,
+        certainty=found.certainty,
+        round=found.round,
+        trace=found.trace,
+        epsilon=choice.epsilon,
+        selection=Selection(chosen, reason, [*more, *choice.candidates]),
+        calibration=calibrate(choice.held_out),
+    )
+
+
+def _graph_settings(task: Task, values: Values, prior: Prior) -> GraphSettings:
+    return GraphSettings(
+        diffusion=values.diffusion,
+        rounds=values.rounds,
+        marginals=_marginals(task, prior, 1.0),
+        widened=_class_prior(task) is None,
+        solving=_solving(task),
+    )
+
+
+def _marginals(task: Task, prior: Prior, epsilon: float) -> Marginals:
+    relaxation = task.asked("relaxation")
+    return Marginals(
+        rule=_marginal_rule(task),
+        relaxation=epsilon if relaxation is None else float(relaxation),
+        prior=prior,
+    )
+
+
+def _marginal_rule(task: Task) -> Any:
+    return task.asked("marginals") or "classes"
+
+
+def _class_prior(task: Task) -> Any:
+    """Return the classes' parts that were asked for; other rules than theirs know of none."""
+    return task.parameters["class_prior"] if _marginal_rule(task) == "classes" else None
+
+
+def _solving(task: Task) -> Solving:
+    parameters = task.parameters
+    return Solving(
+        tol=float(parameters["tol"]),
+        solver=parameters["solver"],
+        max_iter=parameters["max_iter"],
+        workers=task.workers,
+    )
+
+
+def _prior(task: Task, labels: IntArray, tolerance: float) -> Prior:
+    """Return the classes' parts as given, or those that they have among some labels."""
+    given, classes = _class_prior(task), len(task.classes)
+    if given is None or (isinstance(given, str) and given == "labels"):
+        parts = np.bincount(labels[labels >= 0], minlength=classes).astype(np.float64)
+    elif isinstance(given, str):
+        parts = np.ones(classes)
+    else:
+        parts = np.array([given[name] for name in task.classes.tolist()], np.float64)
+    return Prior(parts / parts.sum(), tolerance)

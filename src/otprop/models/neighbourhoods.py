@@ -1,0 +1,83 @@
+"""Nearest rows and graphs of them, for features of any kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from otprop.geometry import (
+    Euclidean,
+    Graph,
+    Neighbours,
+    Precomputed,
+    SparseEuclidean,
+    local_scales,
+    nearest,
+    nearest_approximately,
+    self_tuned_affinity,
+)
+
+if TYPE_CHECKING:
+    from otprop.arrays import IntArray
+    from otprop.geometry import Geometry
+    from otprop.transport import Workers
+
+# Beyond this the nearest rows of all rows are searched for by descent.
+_EXACT_ROWS = 20_000
+
+
+def geometry(X: Any, points: Any) -> Geometry:
+    """Return the costs of the rows of X to `points`; those in X itself where there are none."""
+    if points is None:
+        return Precomputed(X)
+    if sparse.issparse(points):
+        return SparseEuclidean(sparse.csr_matrix(X), points)
+    return Euclidean(X.toarray() if sparse.issparse(X) else X, points)
+
+
+def nearest_others(points: Any, k: int, workers: Workers) -> Neighbours:
+    """Return the k nearest other rows of each row: of large data nearly all of them."""
+    count = points.shape[0]
+    if count > _EXACT_ROWS:
+        return nearest_approximately(points, k, workers=workers)
+    return _nearest(points, points, k, np.arange(count), workers)
+
+
+def nearest_fitted(table: Any, points: Any, k: int, workers: Workers) -> Neighbours:
+    """Return the k nearest of the fitted rows for new rows."""
+    return _nearest(table, points, k, np.full(table.shape[0], -1), workers)
+
+
+def twins(neighbours: Neighbours) -> IntArray:
+    """Return for each row of fit the number of its group of rows at no distance from one another.
+
+    Most are alone in theirs.
+    """
+    rows, places = np.nonzero(neighbours.squared == 0)
+    shape = (len(neighbours.squared),) * 2
+    same = sparse.csr_matrix(
+        (np.ones(len(rows)), (rows, neighbours.indices[rows, places])), shape=shape
+    )
+    _, groups = connected_components(same, directed=False)
+    return np.asarray(groups, np.intp)
+
+
+def graph_of(neighbours: Neighbours, k: int) -> Graph:
+    """Return the self-tuned graph of each row's first k neighbours."""
+    first = Neighbours(neighbours.indices[:, :k], neighbours.squared[:, :k])
+    return Graph(self_tuned_affinity(first, local_scales(first.squared)))
+
+
+def _nearest(
+    table: Any,
+    points: Any,
+    k: int,
+    own: Any,
+    workers: Workers,
+) -> Neighbours:
+    rows, count = geometry(table, points), points.shape[0]
+    rows.add_sources(np.arange(count))
+    return nearest(rows, np.arange(table.shape[0]), k, sources=count, own=own, workers=workers)
