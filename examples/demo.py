@@ -21,8 +21,8 @@ PETALS = ["petal length (cm)", "petal width (cm)"]
 # Okabe and Ito's palette: told apart by colour-blind readers, and by shape in grey print.
 STYLES = {"setosa": ("#E69F00", "s"), "versicolor": ("#0072B2", "o"), "virginica": ("#009E73", "^")}
 UNLABELLED = "#9A9A9A"
-LARGEST = 62.0  # area of a marker at certainty 1, in square points
-SMALLEST = 6.0  # and at certainty 0
+LARGEST = 62.0  # area of a marker at confidence 1, in square points
+SMALLEST = 6.0  # and at confidence 0
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def load() -> Iris:
 def propagate(iris: Iris) -> OTPropagation:
     """Fit on all rows; None marks the rows without a label."""
     labels = np.where(iris.given, iris.species.astype(object), None)
-    return OTPropagation(epsilon="auto", alpha=0.9).fit(iris.features, labels)
+    return OTPropagation().fit(iris.features, labels)
 
 
 def accuracy(iris: Iris, model: OTPropagation, rows: np.ndarray) -> str:
@@ -63,19 +63,21 @@ def print_summary(iris: Iris, model: OTPropagation) -> None:
     """Print what was known, what each round did, and how often it was right."""
     hidden = ~iris.given
     print(f"Iris: {len(hidden)} rows, {iris.given.sum()} labels given, {hidden.sum()} inferred")
-    print(f"epsilon: {model.epsilon_:.4g}, chosen from the labelled rows")
+    chosen = ", ".join(f"{name} {value}" for name, value in model.selection_.chosen.items())
+    print(f"chosen by {model.selection_.reason}: {chosen}")
     print()
-    print("round  sources m_t  targets n_t  accepted zeta_t  alpha  marginal error")
+    print("round  rows that speak  labels new or changed  marginal error")
     for row in model.trace_:
         warning = "" if row.converged else "  not converged"
         print(
-            f"{row.round:5d}  {row.sources:11d}  {row.targets:11d}  {row.accepted:15d}"
-            f"  {row.alpha:5.3f}  {row.marginal_error:14.1e}{warning}"
+            f"{row.round:5d}  {row.sources:15d}  {row.accepted:21d}  {row.marginal_error:14.1e}"
+            f"{warning}"
         )
     print()
     print(f"hidden labels found:            {accuracy(iris, model, hidden)}")
-    sure = hidden & (model.certainty_ > SURE)
-    print(f"  of those with certainty > {SURE}: {accuracy(iris, model, sure)}")
+    sure = hidden & (model.confidence_ > SURE)
+    print(f"  of those with confidence > {SURE}: {accuracy(iris, model, sure)}")
+    print(f"rows to label next:             {', '.join(map(str, model.suggest(3)))}")
 
 
 def labelled_table(iris: Iris, model: OTPropagation) -> pd.DataFrame:
@@ -84,16 +86,17 @@ def labelled_table(iris: Iris, model: OTPropagation) -> pd.DataFrame:
         given_species=np.where(iris.given, iris.species, ""),
         inferred_species=model.transduction_,
         certainty=model.certainty_,
+        confidence=model.confidence_,
         round=model.round_,
     )
 
 
-def area(certainty: np.ndarray) -> np.ndarray:
+def area(confidence: np.ndarray) -> np.ndarray:
     """Size of a marker: the surer, the larger."""
-    return SMALLEST + (LARGEST - SMALLEST) * certainty
+    return SMALLEST + (LARGEST - SMALLEST) * confidence
 
 
-def scatter(axes: Axes, iris: Iris, labels: np.ndarray, certainty: np.ndarray) -> None:
+def scatter(axes: Axes, iris: Iris, labels: np.ndarray, confidence: np.ndarray) -> None:
     """Draw the rows by label, the given ones outlined and on top."""
     points = iris.features[PETALS].to_numpy()
     for name, (colour, marker) in STYLES.items():
@@ -101,7 +104,7 @@ def scatter(axes: Axes, iris: Iris, labels: np.ndarray, certainty: np.ndarray) -
             rows = (labels == name) & (iris.given == given)
             axes.scatter(
                 *points[rows].T,
-                s=area(certainty[rows]),
+                s=area(confidence[rows]),
                 c=colour,
                 marker=marker,
                 edgecolors=edge,
@@ -121,7 +124,7 @@ def draw_before(axes: Axes, iris: Iris) -> None:
 
 def draw_after(axes: Axes, iris: Iris, model: OTPropagation) -> None:
     """Draw what the model made of it."""
-    scatter(axes, iris, model.transduction_, model.certainty_)
+    scatter(axes, iris, model.transduction_, model.confidence_)
     axes.set_title(f"After: {accuracy(iris, model, ~iris.given)} hidden labels are right")
 
 
@@ -146,8 +149,8 @@ def legend_handles() -> list[Line2D]:
         handle("no label", "o", UNLABELLED, 16),
         handle("label given", "o", "white", LARGEST, edge="black"),
         *(
-            handle(f"certainty {level:g}", "o", UNLABELLED, area(level))
-            for level in (0.0, 0.5, 1.0)
+            handle(f"confidence {level:g}", "o", UNLABELLED, area(level))
+            for level in (0.4, 0.7, 1.0)
         ),
     ]
 

@@ -42,18 +42,22 @@ AS_IT_IS = Calibration(shift=0.0, slope=1.0, labels=0)
 def calibrate(held_out: HeldOut | None) -> Calibration:
     """Fit the chance of being right to labels that were hidden and found, or not.
 
-    Platt's scaling of the largest share, with a prior that keeps to the share itself where the
+    Platt's scaling of the largest share, and his targets: one more row right and one more wrong
+    than there were, so that few labels never make sure. A prior keeps to the share itself where
     labels are few.
     """
     if held_out is None or len(held_out.labels) == 0:
         return AS_IT_IS
     scores = _scores(held_out.distributions)
-    right = held_out.distributions.argmax(axis=1) == held_out.labels
+    right = held_out.right
+    target = np.where(
+        right, (right.sum() + 1.0) / (right.sum() + 2.0), 1.0 / ((~right).sum() + 2.0)
+    )
 
     def loss(parameters: DoubleArray) -> float:
         shift, log_slope = parameters
         z = shift + np.exp(log_slope) * scores
-        unlikely = np.logaddexp(0.0, np.where(right, -z, z)).sum()
+        unlikely = (target * np.logaddexp(0.0, -z) + (1.0 - target) * np.logaddexp(0.0, z)).sum()
         return float(unlikely + ((shift / _SHIFT) ** 2 + (log_slope / _STRETCH) ** 2) / 2.0)
 
     shift, log_slope = minimize(loss, np.zeros(2), method="BFGS").x

@@ -263,6 +263,19 @@ def test_published_says_that_the_true_labels_join():
         assert "true labels join" in text
 
 
+def test_the_caption_promises_no_seeds_that_a_cell_lacks():
+    whole = frames.results()
+    gap = frames.without(whole, method="LP", dataset="wine", percent=25, seed=3)
+    failed = frames.failing(whole, "timeout", method="LP", dataset="wine", percent=25)
+    said = [
+        re.search("deviation (over .*?);", make(found, "honest", "ari").caption)[1]
+        for found in (whole, gap, failed, frames.results(seeds=3))
+    ]
+    some = "over the seeds that were run: as many as a cell names, 10 if none"
+    few = "over the seeds that were run, as many as a cell names"
+    assert said == ["over 10 seeds", some, "over 10 seeds", few]
+
+
 def test_the_caption_says_that_the_papers_wdbc_has_the_diagnosis():
     said = "WDBC has the diagnosis among its features."
     assert said in make(frames.results(), "honest", "ari").caption

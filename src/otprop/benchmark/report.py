@@ -12,7 +12,6 @@ from otprop.benchmark.measures import MEASURES
 from otprop.benchmark.protocols import PROTOCOLS
 from otprop.benchmark.sections import Study
 from otprop.benchmark.splits import SEEDS
-from otprop.benchmark.statistics import READINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -98,7 +97,7 @@ def _write_table(table: Table, folder: Path) -> None:
 
 def _write_study_figures(study: Study, folder: Path) -> None:
     for name, values in study.readings.items():
-        title = f"{study.title}\n{len(values)} rows ({READINGS[name]})"
+        title = study.figure_title(name)
         if not values.empty:
             figure = boxes.draw(values, title, MEASURES[study.measure])
             style.write(figure, folder, f"{study.stem}-{name}-boxes")

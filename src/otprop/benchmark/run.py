@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from otprop.benchmark import records
+from otprop.benchmark import checkout, records
 from otprop.benchmark.limits import Meter, OutOfTimeError
 from otprop.benchmark.methods import METHODS
 from otprop.benchmark.protocols import PROTOCOLS, Given
@@ -228,6 +228,7 @@ def _environment(settings: Settings) -> str:
         "workers": settings.workers,
         "threads": settings.threads,
         "fit_limit": settings.fit_limit,
+        "commit": checkout.commit(),
         "packages": {name: importlib.metadata.version(name) for name in _PACKAGES},
         # As texts, since a grid may hold what JSON has no form for.
         "grids": {

@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from otprop.benchmark.statistics import Comparison
     from otprop.benchmark.tables import Table
 
+# Sums this near to the printed ones are named where they do not agree.
+_CLOSE = 0.001
 _AGREEMENTS = {
-    "both": "yes",
+    "both": "yes, cut off or rounded",
     "rounded": "yes, rounded",
-    "cut off": "yes, cut off after the fourth digit",
+    "cut off": "yes, cut off",
     "no": "**no**",
 }
 
@@ -79,6 +81,18 @@ class Study:
             if enough_to_test(values)
         }
 
+    def figure_title(self, name: str) -> str:
+        """Return what the figures of a reading are called."""
+        return f"{self.title}\n{len(self.readings[name])} rows ({READINGS[name]})"
+
+    def ranked(self, name: str) -> str:
+        """Say what a reading ranks, and over how many rows."""
+        rows, possible = len(self.readings[name]), self.possible_rows(name)
+        said = f"{READINGS[name]}; {rows}"
+        if rows == possible:
+            return f"{said} rows"
+        return f"{said} of {possible} rows, as in the others some method has no value"
+
     def possible_rows(self, name: str) -> int:
         """Return how many rows a reading would have if nothing were missing."""
         index = self.table.index
@@ -92,7 +106,7 @@ def statistics(study: Study, figures: str) -> str:
         parts.append(f"Not compared, as without any value: {', '.join(study.without_values)}.")
     for name, what in READINGS.items():
         stem = f"{figures}/{study.stem}-{name}"
-        parts.append(f"**Ranked: {what}; {_rows(study, name)}.**")
+        parts.append(f"**Ranked: {study.ranked(name)}.**")
         if name in study.comparisons:
             parts += [
                 _tests(study.comparisons[name]),
@@ -227,19 +241,40 @@ def paper_sums() -> str:
             MEASURES[row.measure],
             row.method,
             f"{row.printed:.4f}",
-            f"{row.recomputed:.4f}",
-            f"{round(row.difference, paper.DIGITS) + 0.0:+.4f}",
+            f"{row.recomputed:.6f}",
+            f"{row.difference:+.6f}",
             _AGREEMENTS[row.agrees],
         ]
         for row in paper.discrepancies().itertuples()
     ]
     head = ["Measure", "Method", "SCORE printed", "sum of the cells", "difference", "agree"]
-    rule = (
+    return "\n\n".join([_sum_rule(), pipes(head, rows).rstrip(), _agreement_rule(), *_accounts()])
+
+
+def _sum_rule() -> str:
+    """Say what is summed."""
+    return (
         f"The sum goes over the 36 printed rows, of value / best of {', '.join(paper.RIVALS)} in "
         f"the row; for SC, whose value is the same at all percentages, over the rows at "
         f"{paper.SC_PERCENT} % alone. {_sc_is_best()}"
     )
-    return "\n\n".join([rule, pipes(head, rows).rstrip(), *_accounts()])
+
+
+def _agreement_rule() -> str:
+    """Say when a sum agrees, and whether the decimals after the fourth were rounded or cut off."""
+    found = paper.discrepancies()
+    agreeing, cut = found[found["agrees"] != "no"], found[found["agrees"] == "cut off"]
+    near = found[(found["agrees"] == "no") & (found["difference"].abs() < _CLOSE)]
+    named = ", ".join(f"{row.method}'s {MEASURES[row.measure]}" for row in near.itertuples())
+    first = cut.iloc[0]
+    how = "all" if (agreeing["agrees"] != "rounded").all() else "not all"
+    return (
+        f"The rule: a sum agrees if it is the printed one when its decimals after the fourth are "
+        f"cut off or rounded. That holds for {len(agreeing)} of {len(found)}; {how} of them agree "
+        f"when cut off, {len(cut)} only then: {first['recomputed']:.6f} is printed as "
+        f"{first['printed']:.4f} and rounds to {first['recomputed']:.4f}. No tolerance is given: "
+        f"{named} count as not agreeing, although they are less than {_CLOSE:g} away."
+    )
 
 
 def _sc_is_best() -> str:
@@ -318,13 +353,6 @@ def _tests(found: Comparison) -> str:
     ]
     head = ["Method", "mean rank", *(f"p against {method}" for method in methods)]
     return f"{said}\n\n{pipes(head, rows).rstrip()}"
-
-
-def _rows(study: Study, name: str) -> str:
-    rows, possible = len(study.readings[name]), study.possible_rows(name)
-    if rows == possible:
-        return f"{rows} rows"
-    return f"{rows} of {possible} rows, as in the others some method has no value"
 
 
 def _flat(

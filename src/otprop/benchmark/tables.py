@@ -82,9 +82,19 @@ class Table:
         return (
             f"{MEASURES[self.measure]}, protocol {self.protocol} (the paper's Table "
             f"{NUMBERS[self.measure]}). {protocol_says(self.protocol)} Mean ± standard deviation "
-            f"over {len(SEEDS)} seeds, or as many as are named; in brackets the paper's value; in "
-            f"bold the best mean of each row.{note}"
+            f"{self._seeds_said}; in brackets the paper's value; in bold the best mean of each "
+            f"row.{note}"
         )
+
+    @property
+    def _seeds_said(self) -> str:
+        """Over how many seeds the means are."""
+        counts = set(self.cells["seeds"]) - {0}
+        if counts == {len(SEEDS)}:
+            return f"over {len(SEEDS)} seeds"
+        if len(SEEDS) in counts:
+            return f"over the seeds that were run: as many as a cell names, {len(SEEDS)} if none"
+        return "over the seeds that were run, as many as a cell names"
 
     @cached_property
     def scores(self) -> list[Score]:

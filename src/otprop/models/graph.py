@@ -92,8 +92,9 @@ class FittedGraph(NamedTuple):
             block = slice(start, min(start + _EXPLAINED, len(rows)))
             said = np.asarray(voices[:, block].toarray(), np.float64)
             kernel = diffuse(self.graph.normalised, said, self.diffusion, workers=workers)
-            heard = kernel.values[given].T
-            heard = heard * np.exp(self.prices - self.prices.max())
+            # Row by row in memory, so that a row's sum does not depend on the others.
+            heard = np.ascontiguousarray(kernel.values[given].T)
+            heard *= np.exp(self.prices - self.prices.max())
             total = heard.sum(axis=1)
             able = (total > 0) & (decision.round[block] >= 0)
             best = np.argsort(-heard[able], axis=1, kind="stable")[:, :n]

@@ -39,11 +39,41 @@ def geometry(X: Any, points: Any) -> Geometry:
 
 
 def nearest_others(points: Any, k: int, workers: Workers) -> Neighbours:
-    """Return the k nearest other rows of each row: of large data nearly all of them."""
+    """Return k near other rows of each row: the nearest, of large data nearly all of them.
+
+    Rows that are the same as many others would see these alone, and a graph fall to pieces: where
+    half of a row's neighbours are its twins, one of them stays, and the others are the nearest
+    rows that differ.
+    """
     count = points.shape[0]
     if count > _EXACT_ROWS:
-        return nearest_approximately(points, k, workers=workers)
-    return _nearest(points, points, k, np.arange(count), workers)
+        found = nearest_approximately(points, k, workers=workers)
+    else:
+        found = _nearest(points, points, k, np.arange(count), workers)
+    width = found.squared.shape[1]
+    if width > 1:
+        crowded = found.squared[:, width // 2 - 1] == 0
+        if crowded.any():
+            _look_past_twins(points, found, crowded, workers)
+    return found
+
+
+def _look_past_twins(points: Any, found: Neighbours, crowded: Any, workers: Workers) -> None:
+    """Let one twin of each crowded row stand for all of them."""
+    _, first, group = np.unique(twins(found), return_index=True, return_inverse=True)
+    rows = np.flatnonzero(crowded)
+    stands_for_all = first[group] == np.arange(len(crowded))
+    kept = np.flatnonzero(~crowded | stands_for_all)
+    width = found.squared.shape[1]
+    others = min(width - 1, len(kept) - 1)
+    if others == 0:
+        return
+    asking = np.unique(first[group[rows]])
+    own = np.searchsorted(kept, asking)
+    past = _nearest(points[asking], points[kept], others, own, workers)
+    answer = np.searchsorted(asking, first[group[rows]])
+    found.indices[rows, width - others :] = kept[past.indices[answer]]
+    found.squared[rows, width - others :] = past.squared[answer]
 
 
 def nearest_fitted(table: Any, points: Any, k: int, workers: Workers) -> Neighbours:

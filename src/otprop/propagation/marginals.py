@@ -64,7 +64,7 @@ def prices(
     received = np.full(targets, 1.0 / targets)
     if marginals.rule == "classes":
         labels, classes = sources.labels, sources.classes
-        merged = class_costs(costs, labels, classes, epsilon, solving.workers)
+        merged = class_costs(costs, labels, classes, epsilon, solving.workers, dtype=np.float64)
         counts = np.bincount(labels, minlength=classes)
         bounds = remaining(marginals.prior, counts, len(labels) + targets)
         solved = solve_totals(
