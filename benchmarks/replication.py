@@ -1,7 +1,8 @@
 """The replication: run the paper's experiments, and write docs/findings.md from what came of them.
 
-`replication.py run` goes on where the records of benchmarks/results/replication end, and packs
-them; without an argument the page is written from the records that there are.
+`replication.py run` goes on where the records of benchmarks/results/replication end, packs them,
+and runs the checks of published_checks.py that are missing; without an argument the page is
+written from what there is.
 """
 
 from __future__ import annotations
@@ -9,48 +10,20 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import common
 import findings
+import published_checks
+from replication_records import FOLDER
+from stages import STAGES
 
 from otprop.benchmark import records
-from otprop.benchmark.splits import PERCENTS, SEEDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FOLDER = common.RESULTS / "replication"
-SMALL = ("iris", "wine", "heart", "ionosphere", "dermatology", "wdbc", "wdbc-leaky")
-LARGE = ("isolet", "waveform", "optdigits", "satimage", "mnist")
-ALL = ("published", "corrected", "described", "honest")
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A part of the whole that two cores can do in hours, the most telling parts first."""
-
-    protocols: Sequence[str]
-    datasets: Sequence[str]
-    percents: Sequence[int] = PERCENTS
-    seeds: int = len(SEEDS)
-    fit_limit: float | None = None  # seconds
-
-    def arguments(self) -> list[str]:
-        """Return what `otprop bench run` is told."""
-        said = ["--protocol", ",".join(self.protocols), "--datasets", ",".join(self.datasets)]
-        said += ["--percents", ",".join(map(str, self.percents)), "--seeds", str(self.seeds)]
-        return said if self.fit_limit is None else [*said, "--fit-limit", str(self.fit_limit)]
-
-
-STAGES = (
-    Stage(ALL, SMALL, fit_limit=60),
-    Stage(("published", "corrected"), LARGE, percents=(15,)),
-    Stage(("described", "honest"), LARGE, percents=(15,), seeds=1, fit_limit=120),
-    Stage(("published", "corrected"), LARGE),
-    Stage(("described", "honest"), LARGE, fit_limit=120),
-)
+    from stages import Stage
 
 
 def run(stages: Sequence[Stage]) -> None:
@@ -70,6 +43,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.what == "run":
         run(STAGES[: options.stages])
+        published_checks.update(published_checks.read())
     print(f"Written: {findings.write(FOLDER)}")
 
 
