@@ -102,7 +102,7 @@ def test_few_labels_keep_to_the_share(share, right):
 def test_that_all_labels_were_found_makes_not_sure(count):
     found = HeldOut(two_classes(np.full(count, 0.9999)), np.zeros(count, int))
     confidence = calibrate(found).confidence(two_classes([0.9999]))[0]
-    assert confidence == pytest.approx((count + 1) / (count + 2), abs=0.05)
+    assert confidence == pytest.approx((count + 1) / (count + 2), abs=0.08)
     assert confidence < 1 - 0.5 / count
 
 

@@ -353,6 +353,8 @@ WRONG_ARRAYS = {
     "a share below zero": changed("label_distributions", with_value((5, 0), -0.1)),
     "a given label in doubt": changed("label_distributions", with_value(0, 1 / 3)),
     "two given labels": changed("label_distributions", with_value(0, [1.0, 1.0, 0.0])),
+    "half a given label more": changed("label_distributions", with_value(0, [1.0, 0.5, 0.0])),
+    "half a given label": changed("label_distributions", with_value(0, [0.5, 0.0, 0.0])),
     "no given label": changed("label_distributions", with_value(0, 0.0)),
     "certainty too short": changed("certainty", lambda a: a[:-1]),
     "certainty not of numbers": changed("certainty", with_value(0, np.nan)),

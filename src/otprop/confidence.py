@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from otprop.selection import HeldOut
 
 # Shares closer than this to 0 or 1 say no more than this.
-_EDGE = 1e-4
+_EDGE = 1e-3
 # How far from "a share is a chance" few labels may lead: standard deviations of the prior.
-_SHIFT, _STRETCH = 2.0, 0.5
+_SHIFT, _STRETCH = 2.0, 1.0
 
 
 class Calibration(NamedTuple):
