@@ -306,6 +306,16 @@ def test_given_rows_have_the_price_of_their_class(name):
     np.testing.assert_allclose(found.distributions[y < 0], expected, atol=1e-5)
 
 
+@EVERY_ROUNDS
+@pytest.mark.parametrize("rule", ["classes", "rows", "relaxed"])
+def test_prices_are_those_of_the_first_plan_whatever_rounds_follow(rounds, rule):
+    X, y, parts = PROBLEMS["three blobs"]
+    W = affinity(X)
+    first, found = (spread_on(W, y, r, rule=rule, parts=parts) for r in ("none", rounds))
+    assert len(found.trace) > len(first.trace) or rounds == "none"
+    np.testing.assert_array_equal(found.prices, first.prices)
+
+
 # Rounds
 
 

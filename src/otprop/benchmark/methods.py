@@ -81,6 +81,13 @@ for _method in (
         means=("n_jobs",),
     ),
     Method(
+        "OTP auto",  # the defaults; what they choose, they choose within a fit
+        lambda n_jobs: OTPropagation(n_jobs=n_jobs),
+        scalable=False,
+        means=("n_jobs",),
+        protocols=("honest",),
+    ),
+    Method(
         "LP",
         lambda epsilon: LabelPropagation(gamma=1 / epsilon),
         {"epsilon": WIDTHS},

@@ -42,7 +42,7 @@ def nearest_others(points: Any, k: int, workers: Workers) -> Neighbours:
     """Return k near other rows of each row: the nearest, of large data nearly all of them.
 
     Rows that are the same as many others would see these alone, and a graph fall to pieces: where
-    half of a row's neighbours are its twins, one of them stays, and the others are the nearest
+    a quarter of a row's neighbours are its twins, one of them stays, and the others are the nearest
     rows that differ.
     """
     count = points.shape[0]
@@ -52,7 +52,7 @@ def nearest_others(points: Any, k: int, workers: Workers) -> Neighbours:
         found = _nearest(points, points, k, np.arange(count), workers)
     width = found.squared.shape[1]
     if width > 1:
-        crowded = found.squared[:, width // 2 - 1] == 0
+        crowded = found.squared[:, max(1, width // 4) - 1] == 0
         if crowded.any():
             _look_past_twins(points, found, crowded, workers)
     return found

@@ -34,7 +34,7 @@ class Choice(NamedTuple):
 
     scaling: str
     parameters: dict[str, Any]
-    accuracy: float
+    accuracy: float | None  # None if there was nothing to choose
     failed: int
 
 
@@ -50,9 +50,9 @@ class Honest:
         return methods_of(self.name)
 
     def run(self, method: str, given: Given) -> Outcome:
-        """Choose a candidate, fit it on all rows."""
+        """Choose a candidate, if there is a choice, and fit it on all rows."""
         choices = list(validated(METHODS[method], given))
-        best = max(choices, key=lambda choice: choice.accuracy)  # the first of equals
+        best = max(choices, key=lambda choice: choice.accuracy or 0.0)  # the first of equals
         chosen = given.problem(best.scaling)
         found, done = fit_split(METHODS[method], best.parameters, chosen, given)
         return Outcome(
@@ -70,11 +70,18 @@ class Honest:
 
 
 def validated(method: Method, given: Given) -> Iterator[Choice]:
-    """Judge all candidates, in the order in which equals are preferred."""
-    for scaling in SCALINGS if method.scalable else SCALINGS[:1]:
-        chosen = given.problem(scaling)
-        for parameters in method.candidates(chosen.unit):
-            yield cross_validated(method, parameters, chosen, given)
+    """Judge all candidates, in the order in which equals are preferred; a single one is taken."""
+    scalings = SCALINGS if method.scalable else SCALINGS[:1]
+    candidates = [
+        (scaling, parameters)
+        for scaling in scalings
+        for parameters in method.candidates(given.problem(scaling).unit)
+    ]
+    if len(candidates) == 1:
+        yield Choice(*candidates[0], accuracy=None, failed=0)
+        return
+    for scaling, parameters in candidates:
+        yield cross_validated(method, parameters, given.problem(scaling), given)
 
 
 def cross_validated(
