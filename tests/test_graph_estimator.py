@@ -122,12 +122,12 @@ def test_threads_change_no_bit(name, rounds):
 
 
 @pytest.mark.parametrize("name", ["wine", "breast cancer"])
-def test_threads_and_blocks_change_no_bit_where_all_is_chosen(name):
+def test_threads_and_memory_change_no_bit_where_all_is_chosen(name):
     X, _, y = tables.real(name)
-    whole = OTPropagation(n_jobs=1).fit(X, y)
     with small_blocks():
-        assert_same_bits(OTPropagation(n_jobs=3).fit(X, y), whole)
-    assert_same_bits(OTPropagation(memory_limit=1).fit(X, y), whole)
+        alone = OTPropagation(n_jobs=1).fit(X, y)
+        assert_same_bits(OTPropagation(n_jobs=3).fit(X, y), alone)
+        assert_same_bits(OTPropagation(memory_limit=1).fit(X, y), alone)
 
 
 def test_read_only_data_are_read():

@@ -115,12 +115,16 @@ def _check_scaling(task: Task) -> None:
 
 
 def _graph_choice(task: Task, name: str) -> GraphChoice:
-    given = Graph.of_affinity(task.table) if name in RELATIONS else None
+    given = None
+    if name in RELATIONS:
+        # Affinities that are the same in both directions but for rounding are made so.
+        given = Graph.of_affinity(_larger(task.table, task.table.T))
     by_classes = _marginal_rule(task) == "classes"
+    diffusion = task.asked("diffusion")
     asked = GraphAsked(
         scaling="none" if given is not None else task.asked("scaling"),
         n_neighbors=task.asked("n_neighbors"),
-        diffusion=task.asked("diffusion"),
+        diffusion=None if diffusion is None else float(diffusion),
         tolerance=task.asked("class_tolerance") if by_classes else 0.0,
         rounds=task.asked("rounds"),
         prior=lambda labels, tolerance: _prior(task, labels, tolerance),
@@ -318,3 +322,7 @@ def _prior(task: Task, labels: IntArray, tolerance: float) -> Prior:
     else:
         parts = np.array([given[name] for name in task.classes.tolist()], np.float64)
     return Prior(parts / parts.sum(), tolerance)
+
+
+def _larger(one: Any, other: Any) -> Any:
+    return one.maximum(other) if sparse.issparse(one) else np.maximum(one, other)

@@ -110,4 +110,7 @@ def _nearest(
 ) -> Neighbours:
     rows, count = geometry(table, points), points.shape[0]
     rows.add_sources(np.arange(count))
-    return nearest(rows, np.arange(table.shape[0]), k, sources=count, own=own, workers=workers)
+    new = np.arange(table.shape[0])
+    found = nearest(rows, new, k, sources=count, own=own, workers=workers)
+    # A row that overflows has no neighbour at all, at no finite distance.
+    return Neighbours(np.minimum(found.indices, count - 1), found.squared)
