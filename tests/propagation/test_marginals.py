@@ -248,9 +248,9 @@ def test_targets_out_of_reach_are_not_among_those_that_classes_share():
     cost[:40, :40] = tables.squared(X)
     with pytest.warns(UserWarning, match="out of every source's reach"):
         model = OTPropagation(
-            geometry="precomputed", marginals="classes", epsilon=2.0, alpha=0.5, tol=1e-9
+            geometry="precomputed", class_tolerance=0.0, epsilon=2.0, alpha=0.5, tol=1e-9
         ).fit(cost, np.append(y, [-1, -1]))
-    alone = fitted(X, y, "classes", epsilon=2.0)
+    alone = fitted(X, y, "classes", class_tolerance=0.0, epsilon=2.0)
     np.testing.assert_allclose(
         model.label_distributions_[:40], alone.label_distributions_, atol=1e-8
     )
