@@ -103,7 +103,15 @@ def test_that_all_labels_were_found_makes_not_sure(count):
     found = HeldOut(two_classes(np.full(count, 0.9999)), np.zeros(count, int))
     confidence = calibrate(found).confidence(two_classes([0.9999]))[0]
     assert confidence == pytest.approx((count + 1) / (count + 2), abs=0.08)
-    assert confidence < 1 - 0.5 / count
+    assert confidence < 1 - 0.4 / count
+
+
+@pytest.mark.parametrize(("share", "right"), [(0.9, False), (0.6, True)])
+def test_labels_at_a_single_share_move_neither_parameter_far(share, right):
+    """Their shares tell nothing of a slope: it is the prior that holds it, and the shift."""
+    found = calibrate(HeldOut(two_classes(np.full(8, share)), np.full(8, int(not right))))
+    assert abs(np.log(found.slope)) < 1.0
+    assert abs(found.shift) < 3.0
 
 
 def test_the_order_of_labels_and_the_names_of_classes_have_no_say():

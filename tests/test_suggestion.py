@@ -121,6 +121,16 @@ def test_a_row_beyond_doubt_is_never_named_even_amid_others():
     assert sorted(named) == [*range(1, 10), 11, 12]
 
 
+def test_a_row_that_is_named_is_not_named_again_however_many_hear_it():
+    """Of a star the centre: even when it is known, the most doubt is within its reach."""
+    W = np.zeros((60, 60))
+    W[0, 1:] = W[1:, 0] = 1.0
+    with Workers(1) as workers:
+        named = suggest(Graph.of_affinity(W), np.full(60, 0.5), 4, workers)
+    assert named[0] == 0
+    assert len(set(named.tolist())) == 4
+
+
 def test_nothing_in_doubt_leaves_nothing_to_name():
     model = OTPropagation().fit(X, TRUE)
     assert model.suggest(3).shape == (0,)

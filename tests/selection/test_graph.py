@@ -158,7 +158,8 @@ def test_the_choice_is_the_same_in_each_run_and_whatever_the_threads(wine):
     assert fitted(X, y, n_jobs=3).selection_ == model.selection_
 
 
-@pytest.mark.parametrize("seed", range(6))
+# The last three are close calls: rounds hang on which rows of the same certainty speak.
+@pytest.mark.parametrize("seed", [0, 1, 2, 20, 31, 32])
 def test_the_order_of_rows_and_the_names_of_classes_have_no_say(seed):
     X, _, y = tables.blobs(120, 3, 3, seed=seed, spread=0.8, known=0.4)
     rows = np.random.default_rng(seed).permutation(120)
@@ -275,6 +276,13 @@ def test_a_prior_that_the_open_rows_contradict_is_dropped():
     H = np.linalg.inv(np.eye(440) - model._fitted.diffusion * S)
     votes = np.stack([H[:, y == k].mean(axis=1) for k in (0, 1)], axis=1)
     np.testing.assert_array_equal(model.transduction_[opened], votes.argmax(axis=1)[opened])
+
+
+def test_a_contradiction_is_enough_to_drop_it(monkeypatch):
+    """The labels themselves need not be found more often without it."""
+    X, _, y = shifted()
+    monkeypatch.setattr(graph._Judge, "_better", lambda self, chosen, other: chosen)  # noqa: ARG005
+    assert np.isposinf(fitted(X, y).selection_.chosen["tolerance"])
 
 
 def test_a_prior_that_holds_is_kept():
