@@ -71,6 +71,13 @@ def wrong_prior(rng: np.random.Generator) -> Problem:
     return X, truth, known_rows(rng, truth, np.full(truth.max() + 1, 10))
 
 
+def few_by_chance(rng: np.random.Generator) -> Problem:
+    """Classes of equal size, of which one has most of a handful of labels."""
+    classes, columns, size = _shape(rng)
+    X, truth = clusters(rng, sizes=np.full(classes, size), spread=0.7, columns=columns)
+    return X, truth, known_rows(rng, truth, rng.permutation([8, *[2] * (classes - 1)]))
+
+
 def overlapping(rng: np.random.Generator) -> Problem:
     """Clusters as wide as they are apart."""
     classes, columns, size = _shape(rng)
@@ -107,6 +114,7 @@ FAMILIES: dict[str, Callable[[np.random.Generator], Problem]] = {
     "plain": plain,
     "imbalanced": imbalanced,
     "wrong prior": wrong_prior,
+    "few by chance": few_by_chance,
     "overlapping": overlapping,
     "outliers": outliers,
     "one label a class": one_label,

@@ -502,7 +502,8 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
             return labels
         known = np.zeros(len(labels), np.bool_) if given is None else given
         unsure = self._confidence(distributions, known) < self.abstain_below
-        return marked(labels, unsure)
+        knows_nothing = distributions.max(axis=1) == distributions.min(axis=1)
+        return marked(labels, unsure | knows_nothing)
 
     def _changed_parameters(self) -> dict[str, Any]:
         """Return the parameters that differ from their defaults."""

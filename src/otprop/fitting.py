@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,11 +27,17 @@ from otprop.scaling import can_discriminate, fit_scaling
 from otprop.selection import (
     CostsAsked,
     GraphAsked,
+    HeldOut,
     Selection,
     Values,
     choose_costs,
     choose_graph,
+    contradicted,
+    enough_to_validate,
+    folds,
+    judged_rows,
     scored,
+    unvalidated_tolerance,
 )
 from otprop.validation import RELATIONS
 
@@ -87,14 +94,41 @@ def fit(task: Task) -> Outcome:
         return _fit_graph(task, name, _graph_choice(task, name), [])
     if name is not None:
         return _fit_costs(task, name, _cost_choice(task, name), [])
-    graph, costs = _graph_choice(task, "graph"), _cost_choice(task, "euclidean")
-    if graph.held_out is None or costs.held_out is None:
+    graph = _graph_choice(task, "graph")
+    costs = None if graph.held_out is None else _usable_costs(task)
+    if costs is None or graph.held_out is None:
         return _fit_graph(task, "graph", graph, [])
     values = {"geometry": "euclidean", **costs.candidates[0].values}
-    line = scored(values, costs.held_out)
-    if costs.held_out.surely_more_often_right(graph.held_out):
-        return _fit_costs(task, "euclidean", costs, graph.selection.candidates)
-    return _fit_graph(task, "graph", graph, [line])
+    if costs.held_out is None or costs.held_out.accuracy <= graph.held_out.accuracy:
+        return _fit_graph(task, "graph", graph, costs.candidates)
+    # Left out one by one, labels are found more often; now as the graph had to find them.
+    held_out = _hidden_from_costs(task, costs)
+    costs, line = costs._replace(held_out=held_out), scored(values, held_out)
+    if held_out.surely_more_often_right(graph.held_out):
+        return _fit_costs(task, "euclidean", costs, [*graph.selection.candidates, line])
+    return _fit_graph(task, "graph", graph, [*costs.candidates, line])
+
+
+def _usable_costs(task: Task) -> CostChoice | None:
+    """Return what squared distances would be used with; None if they cannot be."""
+    try:
+        return _cost_choice(task, "euclidean")
+    except ValueError:  # too small for the precision
+        return None
+
+
+def _hidden_from_costs(task: Task, choice: CostChoice) -> HeldOut:
+    """Return what a fit with costs finds of labels while they are hidden, fold by fold."""
+    found = np.zeros((len(task.labels), len(task.classes)))
+    for hidden in folds(task.table, task.labels):
+        seen = task.labels.copy()
+        seen[hidden] = -1
+        settings = _cost_settings(task, choice, _cost_tolerance(task, choice, seen), seen)
+        costs = geometry(choice.points, choice.points)
+        done = propagate(costs, seen, len(task.classes), settings, lambda _: None)
+        found[hidden] = done.distributions[hidden]
+    judged = judged_rows(task.labels)
+    return HeldOut(found[judged], task.labels[judged])
 
 
 def _check_scaling(task: Task) -> None:
@@ -125,7 +159,7 @@ def _graph_choice(task: Task, name: str) -> GraphChoice:
         scaling="none" if given is not None else task.asked("scaling"),
         n_neighbors=task.asked("n_neighbors"),
         diffusion=None if diffusion is None else float(diffusion),
-        tolerance=task.asked("class_tolerance") if by_classes else 0.0,
+        tolerance=task.asked("class_tolerance") if by_classes else np.inf,
         rounds=task.asked("rounds"),
         prior=lambda labels, tolerance: _prior(task, labels, tolerance),
         prior_given=_class_prior(task) is not None,
@@ -222,22 +256,10 @@ def _fit_costs(task: Task, name: str, choice: CostChoice, more: list[Candidate])
             f"{choice.epsilon:.4g}. Label more rows or give epsilon.",
             UserWarning,
         )
-    parameters = task.parameters
     points = None if name == "precomputed" else choice.points
     costs = geometry(choice.points, points)
-    tolerance = task.asked("class_tolerance")
-    if tolerance is None:
-        # Where pairs are forbidden, no plan may have the totals.
-        tolerance = np.inf if costs.may_forbid else 0.0
-    prior = _prior(task, task.labels, float(tolerance))
-    settings = Settings(
-        epsilon=choice.epsilon,
-        alpha=float(parameters["alpha"]),
-        stall=parameters["stall"],
-        marginals=_marginals(task, prior, choice.epsilon),
-        solving=_solving(task),
-        memory=validation.memory_bytes(parameters["memory_limit"]),
-    )
+    tolerance = _cost_tolerance(task, choice, task.labels, given=points is None)
+    settings = _cost_settings(task, choice, tolerance, task.labels)
     found = propagate(costs, task.labels, len(task.classes), settings, task.report)
     replay = Replay(
         epsilon=choice.epsilon,
@@ -259,7 +281,7 @@ def _fit_costs(task: Task, name: str, choice: CostChoice, more: list[Candidate])
         "marginals": settings.marginals.rule,
         "scaling": choice.scaling.name,
         "epsilon": choice.epsilon,
-        "tolerance": prior.tolerance,
+        "tolerance": tolerance,
     }
     reason = "too few labels to leave any out" if choice.held_out is None else "leaving labels out"
     return Outcome(
@@ -274,12 +296,55 @@ def _fit_costs(task: Task, name: str, choice: CostChoice, more: list[Candidate])
     )
 
 
+def _cost_settings(task: Task, choice: CostChoice, tolerance: float, labels: IntArray) -> Settings:
+    return Settings(
+        epsilon=choice.epsilon,
+        alpha=float(task.parameters["alpha"]),
+        stall=task.parameters["stall"],
+        marginals=_marginals(task, _prior(task, labels, tolerance), choice.epsilon),
+        solving=_solving(task),
+        memory=validation.memory_bytes(task.parameters["memory_limit"]),
+    )
+
+
+def _cost_tolerance(
+    task: Task, choice: CostChoice, labels: IntArray, *, given: bool = False
+) -> float:
+    """Return the tolerance of the classes' totals, by the same rules as on a graph.
+
+    Where pairs of `given` costs are forbidden, no plan may have the labels' totals.
+    """
+    asked = task.asked("class_tolerance")
+    if _marginal_rule(task) != "classes":
+        return np.inf
+    if asked is not None:
+        return float(asked)
+    if _class_prior(task) is not None:
+        return 0.0
+    return _open_cost_tolerance(task, choice, labels, given=given)
+
+
+def _open_cost_tolerance(task: Task, choice: CostChoice, labels: IntArray, *, given: bool) -> float:
+    costs = geometry(choice.points, None if given else choice.points)
+    if costs.may_forbid:
+        return np.inf
+    counts = np.bincount(labels[labels >= 0], minlength=len(task.classes))
+    if choice.held_out is None or not enough_to_validate(labels):
+        return unvalidated_tolerance(counts)
+    if (labels >= 0).all():
+        return 0.0
+    vote = replace(_cost_settings(task, choice, np.inf, labels), alpha=0.0)
+    found = propagate(costs, labels, len(task.classes), vote, lambda _: None)
+    guess = found.distributions[labels < 0].argmax(axis=1)
+    return np.inf if contradicted(guess, counts, 1.0 - choice.held_out.accuracy) else 0.0
+
+
 def _graph_settings(task: Task, values: Values, prior: Prior) -> GraphSettings:
     return GraphSettings(
         diffusion=values.diffusion,
         rounds=values.rounds,
         marginals=_marginals(task, prior, 1.0),
-        widened=_class_prior(task) is None,
+        widened=_class_prior(task) is None and task.asked("class_tolerance") is None,
         solving=_solving(task),
     )
 

@@ -37,7 +37,8 @@ def given_labels(y: Any) -> tuple[NDArray[np.bool_], NDArray[Any]]:
 def marked(labels: NDArray[Any], without: NDArray[np.bool_]) -> NDArray[Any]:
     """Return labels with the marker of rows without label in some: -1 among numbers, else None."""
     if labels.dtype.kind == "u":
-        labels = labels.astype(np.int64)
+        fits = labels.max(initial=0) <= np.iinfo(np.int64).max
+        labels = labels.astype(np.int64 if fits else object)
     if labels.dtype.kind not in "if":
         labels = labels.astype(object)
     labels = labels.copy()

@@ -60,7 +60,7 @@ def test_quick_run_killed_and_resumed_and_its_report(tmp_path):
     _, said = second.communicate()
     assert second.returncode == 0, said
     found = records.results(out)
-    tasks = 6 * 3 * (3 + 5 + 10)
+    tasks = 6 * 3 * (3 + 5 + 11)
     assert len(found) == tasks
     assert f"{tasks} tasks, {len(kept)} of them done before." in said
     assert {task: found[task] for task in kept} == kept

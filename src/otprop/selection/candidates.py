@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from otprop.arrays import BoolArray, DoubleArray, IntArray
 
+# Rows by which a candidate must lead.
+_LEAST_LEAD = 2
+
 
 class Candidate(NamedTuple):
     """What was tried, and how well it found the labels that were hidden from it."""
@@ -42,8 +45,9 @@ class HeldOut(NamedTuple):
 
     @property
     def right(self) -> BoolArray:
-        """Whether each row's largest share is that of its class."""
-        return np.asarray(self.distributions.argmax(axis=1) == self.labels)
+        """Whether each row's largest share is that of its class; no row that knows nothing is."""
+        knows = self.distributions.max(axis=1) > self.distributions.min(axis=1)
+        return np.asarray(knows & (self.distributions.argmax(axis=1) == self.labels))
 
     @property
     def accuracy(self) -> float:
@@ -57,13 +61,15 @@ class HeldOut(NamedTuple):
         return np.asarray(((self.distributions - right) ** 2).sum(axis=1))
 
     def surely_more_often_right(self, other: HeldOut) -> bool:
-        """Whether more of the same rows are right, by more than a standard error.
+        """Whether more of the same rows are right: by two at the least, and by more than chance.
 
-        Unlike Brier's score this does not depend on how sure of themselves the two are.
+        Of the rows in which the two differ, as many more must be won than lost as the standard
+        deviation of a fair coin's tosses. Unlike Brier's score this does not depend on how sure of
+        themselves the two are.
         """
-        gain = self.right.astype(np.float64) - other.right
-        error = gain.std(ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else np.inf
-        return bool(gain.mean() > error)
+        won = int((self.right & ~other.right).sum())
+        lost = int((other.right & ~self.right).sum())
+        return won - lost >= _LEAST_LEAD and (won - lost) ** 2 > won + lost
 
 
 def scored(values: Mapping[str, Any], found: HeldOut) -> Candidate:

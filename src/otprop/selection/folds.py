@@ -23,19 +23,25 @@ LEAST_OF_A_CLASS = 3
 _FIRST_COLUMNS = 16
 
 
-def enough_to_validate(labels: IntArray) -> bool:
-    """Whether labels can be hidden (labels ≥ 0; -1 has none) without hiding most of a class."""
+def judged_rows(labels: IntArray) -> IntArray:
+    """Return the labelled rows (labels ≥ 0) that can be hidden: those of classes with enough."""
     counts = np.bincount(labels[labels >= 0])
-    return bool(counts.sum() >= LEAST_LABELS and counts[counts > 0].min() >= LEAST_OF_A_CLASS)
+    return np.flatnonzero((labels >= 0) & (counts[np.maximum(labels, 0)] >= LEAST_OF_A_CLASS))
+
+
+def enough_to_validate(labels: IntArray) -> bool:
+    """Whether so many labels can be hidden, of two classes or more, that they tell something."""
+    judged = judged_rows(labels)
+    return len(judged) >= LEAST_LABELS and len(np.unique(labels[judged])) > 1
 
 
 def folds(X: Any, labels: IntArray) -> list[IntArray]:
-    """Deal the labelled rows out, class by class, to five folds, or two where they are many.
+    """Deal the rows that are judged out, class by class, to five folds, or two if they are many.
 
     Rows of a class are dealt in the order of their values, so that each fold has some of all
     parts of it. Neither the order of the rows nor the names of the classes matter.
     """
-    given = np.flatnonzero(labels >= 0)
+    given = judged_rows(labels)
     count = _FOLDS if len(given) <= _MANY else 2
     order = given[_in_turn(places(X[given]), labels[given])]
     dealt = np.arange(len(given)) % count

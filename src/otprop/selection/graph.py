@@ -16,7 +16,14 @@ from otprop.models import graph_of, nearest_others
 from otprop.propagation import GraphSettings, spread
 from otprop.scaling import SCALINGS, can_discriminate, fit_scaling
 from otprop.selection.candidates import Candidate, HeldOut, Selection, scored
-from otprop.selection.folds import enough_to_validate, folds, places, scaling_by_seen
+from otprop.selection.folds import (
+    enough_to_validate,
+    folds,
+    judged_rows,
+    places,
+    scaling_by_seen,
+)
+from otprop.selection.totals import contradicted, unvalidated_tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,6 +141,7 @@ class _Judge:
         self._found: dict[Values, HeldOut] = {}
         self._told_apart = table if given_graph is None else _strongest(given_graph)
         self._folds = folds(self._told_apart, labels)
+        self._counts = np.bincount(labels[labels >= 0], minlength=classes)
         self.candidates: list[Candidate] = []
 
     def validated(self) -> Values:
@@ -155,7 +163,8 @@ class _Judge:
                 chosen = self._better(chosen, chosen._replace(**change))
         if asked.tolerance is None and not asked.prior_given:
             free = chosen._replace(tolerance=np.inf)
-            chosen = free if self._contradicted(free) else self._better(chosen, free)
+            chosen = self._better(chosen, free)
+            chosen = free if self._contradicted(free) else chosen
         return chosen
 
     def unvalidated(self) -> Values:
@@ -165,9 +174,15 @@ class _Judge:
             scaling=_FEW_SCALING if _FEW_SCALING in self._scalings() else self._scalings()[0],
             n_neighbors=NEIGHBOURS if asked.n_neighbors is None else asked.n_neighbors,
             diffusion=_FEW_DIFFUSION if asked.diffusion is None else asked.diffusion,
-            tolerance=0.0 if asked.tolerance is None else asked.tolerance,
+            tolerance=self._unvalidated_tolerance(),
             rounds="none" if asked.rounds is None else asked.rounds,
         )
+
+    def _unvalidated_tolerance(self) -> float:
+        asked = self._asked
+        if asked.tolerance is not None:
+            return asked.tolerance
+        return 0.0 if asked.prior_given else unvalidated_tolerance(self._counts)
 
     def with_rounds(self, chosen: Values) -> Values:
         """Run rounds where labels are few and the first labelling can be reproduced."""
@@ -185,8 +200,8 @@ class _Judge:
                 seen = self._labels.copy()
                 seen[hidden] = -1
                 found[hidden] = self._spread(values, seen).distributions[hidden]
-            given = np.flatnonzero(self._labels >= 0)
-            self._found[values] = HeldOut(found[given], self._labels[given])
+            judged = judged_rows(self._labels)
+            self._found[values] = HeldOut(found[judged], self._labels[judged])
         return self._found[values]
 
     def ground(self, scaling: str, labels: IntArray | None = None) -> Ground:
@@ -241,22 +256,13 @@ class _Judge:
         return other if sure else chosen
 
     def _contradicted(self, free: Values) -> bool:
-        """Whether the open rows' classes cannot have the parts that they have among the labels.
-
-        The kernel's vote, without any prior, may err in as many rows as it does among the hidden
-        labels; beyond that and the chance of sampling, its totals contradict the prior.
-        """
-        counts = np.bincount(self._labels[self._labels >= 0], minlength=self._classes)
-        parts = counts / counts.sum()
+        """Whether the vote of the kernel contradicts the labels' parts."""
         found = self._spread(free, self._labels)
         open_rows = found.round > 0
         if not open_rows.any():
             return False
         guess = found.distributions[open_rows].argmax(axis=1)
-        voted = np.bincount(guess, minlength=self._classes) / len(guess)
-        chance = np.sqrt(parts * (1.0 - parts) / counts.sum()).sum()
-        errors = 1.0 - self.held_out(free).accuracy
-        return bool(np.abs(voted - parts).sum() / 2.0 > errors + chance)
+        return contradicted(guess, self._counts, 1.0 - self.held_out(free).accuracy)
 
     def _reproduced(self, values: Values) -> float:
         """Return how much of a first labelling is found again from rows that it labelled.
@@ -265,23 +271,20 @@ class _Judge:
         certainty: where classes are clusters, it does not matter which of a cluster's rows speak.
         """
         first = self._spread(values, self._labels)
-        found, counts = (
-            first.distributions.argmax(axis=1),
-            np.bincount(self._labels[self._labels >= 0], minlength=self._classes),
-        )
+        found, reached = first.distributions.argmax(axis=1), first.round >= 0
         # Given rows are all as certain, others nearly so: their values decide, not their numbers.
         certain, places_of_rows = first.certainty.round(6), places(self._told_apart)
         agreed = []
         for draw in range(_DRAWS):
             speaking = np.full(len(found), -1)
-            for k, count in enumerate(counts):
-                mine = np.flatnonzero((found == k) & (first.round >= 0))
+            for k, count in enumerate(self._counts):
+                mine = np.flatnonzero((found == k) & reached)
                 if len(mine):
                     mine = mine[np.lexsort((places_of_rows[mine], certain[mine]))]
                     spread_out = (np.arange(count) + (draw + 1) / (_DRAWS + 1)) / count * len(mine)
                     speaking[mine[spread_out.astype(np.intp)]] = k
             again = self._spread(values, speaking).distributions.argmax(axis=1)
-            agreed.append(float((again == found).mean()))
+            agreed.append(float((again == found)[reached].mean()))
         return float(np.mean(agreed))
 
     def _spread(self, values: Values, labels: IntArray) -> Spread:
