@@ -8,8 +8,7 @@ from scipy.special import expit, logit
 from sklearn.model_selection import train_test_split
 
 from otprop import OTPropagation
-from otprop.confidence import AS_IT_IS, Calibration, calibrate
-from otprop.selection import HeldOut
+from otprop.confidence import AS_IT_IS, Calibration, HeldOut, calibrate
 from tests import tables
 
 

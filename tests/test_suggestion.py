@@ -142,7 +142,7 @@ def test_labels_for_the_rows_named_help_more_than_for_others():
         rows, true, _ = tables.blobs(240, 2, 4, seed=seed, spread=0.35)
         rng = np.random.default_rng(seed)
         start = np.where(rng.random(240) < 0.05, true, -1)
-        for k in range(2):
+        for k in range(4):
             start[np.flatnonzero(true == k)[0]] = k
         model = OTPropagation().fit(rows, start)
         draw = rng.choice(np.flatnonzero(start < 0), 8, replace=False)

@@ -9,13 +9,49 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 if TYPE_CHECKING:
-    from otprop.arrays import DoubleArray
-    from otprop.selection import HeldOut
+    from otprop.arrays import BoolArray, DoubleArray, IntArray
 
 # Shares closer than this to 0 or 1 say no more than this.
 _EDGE = 1e-3
 # How far from "a share is a chance" few labels may lead: standard deviations of the prior.
 _SHIFT, _STRETCH = 2.0, 1.0
+# Rows by which a candidate must lead.
+_LEAST_LEAD = 2
+
+
+class HeldOut(NamedTuple):
+    """Distributions of labelled rows found while their labels were hidden, and the labels."""
+
+    distributions: DoubleArray
+    labels: IntArray
+
+    @property
+    def right(self) -> BoolArray:
+        """Whether each row's largest share is that of its class; no row that knows nothing is."""
+        knows = self.distributions.max(axis=1) > self.distributions.min(axis=1)
+        return np.asarray(knows & (self.distributions.argmax(axis=1) == self.labels))
+
+    @property
+    def accuracy(self) -> float:
+        """Part of the rows whose largest share is that of their class."""
+        return float(self.right.mean())
+
+    @property
+    def losses(self) -> DoubleArray:
+        """Return each row's squared distance from the right class (Brier's score)."""
+        right = np.eye(self.distributions.shape[1])[self.labels]
+        return np.asarray(((self.distributions - right) ** 2).sum(axis=1))
+
+    def surely_more_often_right(self, other: HeldOut) -> bool:
+        """Whether more of the same rows are right: by two at the least, and by more than chance.
+
+        Of the rows in which the two differ, as many more must be won than lost as the standard
+        deviation of a fair coin's tosses. Unlike Brier's score this does not depend on how sure of
+        themselves the two are.
+        """
+        won = int((self.right & ~other.right).sum())
+        lost = int((other.right & ~self.right).sum())
+        return won - lost >= _LEAST_LEAD and (won - lost) ** 2 > won + lost
 
 
 class Calibration(NamedTuple):

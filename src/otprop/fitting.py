@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from otprop import notices, validation
-from otprop.confidence import calibrate
+from otprop.confidence import HeldOut, calibrate
 from otprop.geometry import Graph, local_scales
 from otprop.models import FittedCosts, FittedGraph, geometry, twins
 from otprop.propagation import (
@@ -27,18 +27,15 @@ from otprop.scaling import can_discriminate, fit_scaling
 from otprop.selection import (
     CostsAsked,
     GraphAsked,
-    HeldOut,
     Selection,
     Values,
     choose_costs,
     choose_graph,
     contradicted,
-    enough_to_validate,
-    folds,
-    judged_rows,
     scored,
     unvalidated_tolerance,
 )
+from otprop.selection.folds import enough_to_validate, folds, judged_rows
 from otprop.validation import RELATIONS
 
 if TYPE_CHECKING:
@@ -98,15 +95,18 @@ def fit(task: Task) -> Outcome:
     costs = None if graph.held_out is None else _usable_costs(task)
     if costs is None or graph.held_out is None:
         return _fit_graph(task, "graph", graph, [])
-    values = {"geometry": "euclidean", **costs.candidates[0].values}
+    lines = [
+        line._replace(values={"geometry": "euclidean", **line.values}) for line in costs.candidates
+    ]
     if costs.held_out is None or costs.held_out.accuracy <= graph.held_out.accuracy:
-        return _fit_graph(task, "graph", graph, costs.candidates)
+        return _fit_graph(task, "graph", graph, lines)
     # Left out one by one, labels are found more often; now as the graph had to find them.
     held_out = _hidden_from_costs(task, costs)
-    costs, line = costs._replace(held_out=held_out), scored(values, held_out)
+    lines.append(scored(lines[0].values, held_out))
     if held_out.surely_more_often_right(graph.held_out):
-        return _fit_costs(task, "euclidean", costs, [*graph.selection.candidates, line])
-    return _fit_graph(task, "graph", graph, [*costs.candidates, line])
+        costs = costs._replace(held_out=held_out, candidates=lines)
+        return _fit_costs(task, "euclidean", costs, graph.selection.candidates)
+    return _fit_graph(task, "graph", graph, lines)
 
 
 def _usable_costs(task: Task) -> CostChoice | None:
@@ -335,8 +335,8 @@ def _open_cost_tolerance(task: Task, choice: CostChoice, labels: IntArray, *, gi
         return 0.0
     vote = replace(_cost_settings(task, choice, np.inf, labels), alpha=0.0)
     found = propagate(costs, labels, len(task.classes), vote, lambda _: None)
-    guess = found.distributions[labels < 0].argmax(axis=1)
-    return np.inf if contradicted(guess, counts, 1.0 - choice.held_out.accuracy) else 0.0
+    voted = found.distributions[labels < 0]
+    return np.inf if contradicted(voted, counts, choice.held_out) else 0.0
 
 
 def _graph_settings(task: Task, values: Values, prior: Prior) -> GraphSettings:

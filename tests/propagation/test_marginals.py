@@ -80,9 +80,13 @@ def test_with_the_labels_for_prior_the_first_round_shares_the_open_rows_as_the_l
     )
 
 
-def test_no_prior_given_is_the_labels_and_auto_tolerance_is_none():
-    X, _, y = tables.blobs(60, 2, 3, seed=3)
-    said = fitted(X, y, "classes", class_prior="labels", class_tolerance=0.0)
+@pytest.mark.parametrize(("labels", "tolerance"), [((3, 3, 3), 0.0), ((5, 3, 1), np.inf)])
+def test_few_labels_are_believed_in_their_numbers_only_where_these_are_the_same(labels, tolerance):
+    X, true, _ = tables.blobs(60, 2, 3, seed=3)
+    y = np.full(60, -1)
+    for k, count in enumerate(labels):
+        y[np.flatnonzero(true == k)[:count]] = k
+    said = fitted(X, y, "classes", class_prior="labels", class_tolerance=tolerance)
     left = fitted(X, y, "classes")
     np.testing.assert_array_equal(left.label_distributions_, said.label_distributions_)
 

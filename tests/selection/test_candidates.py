@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otprop.selection import HeldOut, Selection, scored
+from otprop.confidence import HeldOut
+from otprop.selection import Selection, scored
 
 LABELS = np.array([0, 1, 2, 2])
 FOUND = np.array([[0.5, 0.25, 0.25], [0.5, 0.5, 0.0], [0.0, 0.25, 0.75], [1.0, 0.0, 0.0]])

@@ -14,7 +14,7 @@ from tests import tables
 
 
 @st.composite
-def labelled_tables(draw, least=2):
+def labelled_tables(draw, least=3):
     """Draw a table whose rows are often the same, and labels with so many of each class."""
     counts = draw(st.lists(st.integers(least, 12), min_size=2, max_size=5))
     labels = np.repeat(np.arange(len(counts)), counts)
@@ -35,6 +35,14 @@ def test_every_labelled_row_is_hidden_once_and_no_other(table):
     X, y = table
     hidden = np.concatenate(folds(X, y))
     np.testing.assert_array_equal(np.sort(hidden), np.flatnonzero(y >= 0))
+
+
+@given(labelled_tables(least=1))
+def test_labels_of_a_class_with_fewer_than_three_are_never_hidden(table):
+    X, y = table
+    counts = np.bincount(y[y >= 0])
+    enough = np.flatnonzero((y >= 0) & (counts[np.maximum(y, 0)] >= 3))
+    np.testing.assert_array_equal(np.sort(np.concatenate(folds(X, y))), enough)
 
 
 @given(labelled_tables())

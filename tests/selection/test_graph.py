@@ -302,8 +302,8 @@ def test_a_prior_that_is_given_is_never_dropped(prior):
 def test_rules_without_a_prior_try_no_tolerance(rule):
     X, _, y = shifted()
     model = fitted(X, y, marginals=rule)
-    assert model.selection_.chosen["tolerance"] == 0.0
-    assert {line.values["tolerance"] for line in model.selection_.candidates} == {0.0}
+    assert model.selection_.chosen["tolerance"] == np.inf
+    assert {line.values["tolerance"] for line in model.selection_.candidates} == {np.inf}
 
 
 # ---- other inputs

@@ -9,12 +9,13 @@ from scipy import sparse
 
 from otprop.models import geometry
 from otprop.scaling import fit_scaling
-from otprop.selection.candidates import Candidate, HeldOut, scored
+from otprop.selection.candidates import Candidate, scored
 from otprop.selection.epsilon import Labelled, View, choose_epsilon, left_out_at
 from otprop.selection.folds import folds, scaling_by_seen
 
 if TYPE_CHECKING:
     from otprop.arrays import IntArray
+    from otprop.confidence import HeldOut
     from otprop.scaling import Scaling
     from otprop.transport import Workers
 

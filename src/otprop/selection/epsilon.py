@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from otprop.confidence import HeldOut
 from otprop.propagation import certainty
-from otprop.selection.candidates import HeldOut
 from otprop.transport import block_rows
 from otprop.transport import kernels as transport_kernels
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from otprop.confidence import HeldOut
 from otprop.models import graph_of, nearest_others
 from otprop.propagation import GraphSettings, spread
 from otprop.scaling import SCALINGS, can_discriminate, fit_scaling
-from otprop.selection.candidates import Candidate, HeldOut, Selection, scored
+from otprop.selection.candidates import Candidate, Selection, scored
 from otprop.selection.folds import (
     enough_to_validate,
     folds,
@@ -261,8 +262,7 @@ class _Judge:
         open_rows = found.round > 0
         if not open_rows.any():
             return False
-        guess = found.distributions[open_rows].argmax(axis=1)
-        return contradicted(guess, self._counts, 1.0 - self.held_out(free).accuracy)
+        return contradicted(found.distributions[open_rows], self._counts, self.held_out(free))
 
     def _reproduced(self, values: Values) -> float:
         """Return how much of a first labelling is found again from rows that it labelled.

@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otprop.confidence import calibrate
+
 if TYPE_CHECKING:
-    from otprop.arrays import IntArray
+    from otprop.arrays import DoubleArray, IntArray
+    from otprop.confidence import HeldOut
 
 
 def unvalidated_tolerance(counts: IntArray) -> float:
@@ -19,14 +22,16 @@ def unvalidated_tolerance(counts: IntArray) -> float:
     return 0.0 if counts.min() == counts.max() else np.inf
 
 
-def contradicted(guess: IntArray, counts: IntArray, errors: float) -> bool:
-    """Whether open rows' classes cannot have the parts that they have among the labels.
+def contradicted(voted: DoubleArray, counts: IntArray, held_out: HeldOut) -> bool:
+    """Whether open rows' classes seem not to have the parts that they have among the labels.
 
-    `guess` are the open rows' classes by a vote without any prior. It may err in as many rows as
-    it does among hidden labels, `errors`; beyond that and the chance of sampling labels and open
-    rows, its totals contradict those of the labels, `counts`.
+    `voted` are the open rows' distributions by a vote without any prior, `held_out` what it found
+    of labels while they were hidden. The vote's totals may differ from those of the labels,
+    `counts`, by as many rows as it must be expected to err in. If they differ by more, the labels
+    do not tell the parts: a few labels are a poor sample, and so are those of rows that were
+    labelled because they were in doubt.
     """
     parts = counts / counts.sum()
-    voted = np.bincount(guess, minlength=len(counts)) / len(guess)
-    variance = parts * (1.0 - parts) * (1.0 / counts.sum() + 1.0 / len(guess))
-    return bool(np.abs(voted - parts).sum() / 2.0 > errors + np.sqrt(variance).sum())
+    totals = np.bincount(voted.argmax(axis=1), minlength=len(counts)) / len(voted)
+    errors = float((1.0 - calibrate(held_out).confidence(voted)).mean())
+    return bool(np.abs(totals - parts).sum() / 2.0 > errors)
