@@ -7,7 +7,7 @@ BENCH := $(VENV)/.installed-bench
 LOWEST := .venv-lowest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports unit coverage lowest bench mutation clean
+.PHONY: help demo test lint types imports unit coverage lowest bench labels mutation clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,12 @@ bench: $(BENCH) ## Time and memory against peers; the rule for epsilon="auto"
 	$(BIN)/python benchmarks/solver.py
 	$(BIN)/python benchmarks/fit.py
 	$(BIN)/python benchmarks/epsilon.py
+
+labels: $(BENCH) ## How good the labels of the defaults are (hours; goes on where it ended)
+	$(BIN)/python benchmarks/surprises.py
+	$(BIN)/python benchmarks/parts.py
+	$(BIN)/python benchmarks/suggestions.py
+	$(BIN)/python benchmarks/few_labels.py
 
 mutation: $(DEV) ## Break transport and propagation line by line; which tests notice? (half an hour)
 	$(BIN)/python -m pip install --quiet --editable '.[mutation]'
