@@ -70,7 +70,7 @@ $(DEV): pyproject.toml
 	touch $@
 
 $(BENCH): pyproject.toml $(DEV)
-	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python -m pip install --quiet --editable '.[timing]'
 	touch $@
 
 $(LOWEST)/.installed: pyproject.toml scripts/lowest.py
