@@ -589,8 +589,8 @@ def test_verbose_prints_a_line_a_round(capsys):
     assert len(lines) == len(model.trace_)
     for line, done in zip(lines, model.trace_, strict=True):
         assert re.fullmatch(
-            rf"\[otprop\] round {done.round}: {done.accepted} of {done.targets} targets join "
-            rf"{done.sources} sources at alpha [\d.e-]+, {done.n_sweeps} sweeps",
+            rf"\[otprop\] round {done.round}: {done.sources} sources, {done.targets} targets, "
+            rf"{done.accepted} accepted, alpha [\d.e-]+, {done.n_sweeps} sweeps",
             line,
         )
 

@@ -41,11 +41,13 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     geometry : {"auto", "graph", "euclidean", "precomputed", "precomputed-graph"}, default="auto"
-        What it costs to carry a label from row to row. "graph": labels diffuse along a graph of
-        nearest neighbours over all rows. "euclidean": squared distances. "precomputed": the X
-        given to `fit` is itself the matrix of costs of all rows to all rows (+inf forbids a pair);
-        for `predict`, of new rows to all rows fitted, in their order. "precomputed-graph": the
-        same with affinities, 0 for rows that are not neighbours, dense or sparse.
+        What it costs to carry a label from row to row. "auto" is "graph", but "euclidean" where
+        hidden labels are surely found more often with it, or `epsilon` is given. "graph": labels
+        diffuse along a graph of nearest neighbours over all rows. "euclidean": squared distances.
+        "precomputed": the X given to `fit` is itself the matrix of costs of all rows to all rows
+        (+inf forbids a pair); for `predict`, of new rows to all rows fitted, in their order.
+        "precomputed-graph": the same with affinities, 0 for rows that are not neighbours, dense or
+        sparse.
     scaling : {"auto", "none", "minmax", "standard", "discriminant"}, default="auto"
         How columns are scaled. "discriminant" adds to the standardised columns the directions in
         which the labelled classes lie apart (Fisher's).
@@ -67,7 +69,7 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
     class_tolerance : float or "auto", default="auto"
         With "classes": a class may take between p·(1 − t) and p·(1 + t) of the rows, with p its
         part and t this number; infinity asks nothing of the classes. "auto" is 0, or infinity
-        where the labelled rows speak for it.
+        where the labels seem not to tell the parts.
     n_neighbors : int or "auto", default="auto"
         Neighbours of a row in the graph.
     diffusion : float or "auto", default="auto"
@@ -92,7 +94,8 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
         numbers, else None.
     memory_limit : float or str, default="2GiB"
         Bytes for costs and shares, as a number or a text such as "500MB". What does not fit is
-        recomputed in blocks; the result is the same.
+        recomputed in blocks; the result is the same. A graph keeps to its links, but with "rows"
+        and "relaxed" it holds a number for each row and source, and refuses what does not fit.
     n_jobs : int, optional
         Threads. None means 1 unless in a joblib context, -1 all cores. The result is the same.
     verbose : int, default=0
@@ -247,6 +250,8 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Label rows: a row of `fit` that had no label gets its `transduction_`.
 
+        But for "precomputed-graph", as affinities do not tell which row of `fit` a row is.
+
         Parameters
         ----------
         X : array, data frame or sparse matrix of shape (m, d)
@@ -325,7 +330,8 @@ class OTPropagation(ClassifierMixin, BaseEstimator):
         """Return the share of the rows with a label in y that are labelled rightly.
 
         Rows without a label in y do not count, so that cross_val_score and GridSearchCV can be
-        given the y of `fit`. Classes that the model does not know count as wrong.
+        given the y of `fit`. Classes that the model does not know count as wrong, and so do rows
+        for which it abstains.
 
         Parameters
         ----------

@@ -19,7 +19,7 @@ from otprop.propagation import (
     Replay,
     Settings,
     Solving,
-    certainty,
+    alike,
     propagate,
     spread,
 )
@@ -45,10 +45,12 @@ if TYPE_CHECKING:
 
     from otprop.arrays import DoubleArray, IntArray
     from otprop.confidence import Calibration
-    from otprop.propagation import Round, Spread
+    from otprop.propagation import Round
     from otprop.selection import Candidate, CostChoice, GraphChoice
     from otprop.transport import Workers
 
+# Arrays of a number for each row and source that a plan by sources holds at a time.
+_KERNELS = 5
 GRAPHS = ("graph", "precomputed-graph")
 
 
@@ -170,12 +172,13 @@ def _graph_choice(task: Task, name: str) -> GraphChoice:
 
 
 def _fit_graph(task: Task, name: str, choice: GraphChoice, more: list[Candidate]) -> Outcome:
+    _check_memory(task)
     values, ground, graph = choice.values, choice.ground, choice.graph
     prior = _prior(task, task.labels, values.tolerance)
     settings = _graph_settings(task, values, prior)
     found = spread(graph, task.labels, len(task.classes), settings, task.report)
     if ground is not None:
-        found = _alike(found, twins(ground.neighbours), task.labels)
+        found = alike(found, twins(ground.neighbours), task.labels)
     prices = found.prices
     if settings.marginals.rule == "classes":
         # A class speaks with one voice: each of its rows with a part of it.
@@ -211,26 +214,17 @@ def _fit_graph(task: Task, name: str, choice: GraphChoice, more: list[Candidate]
     )
 
 
-def _alike(found: Spread, groups: IntArray, labels: IntArray) -> Spread:
-    """Let open rows that are the same as one another have the mean of their distributions.
-
-    A new row that is the same as they are has one answer, and so must they. On the graph they
-    need not be alike: of many rows that are the same, each has but a few for neighbours.
-    """
-    open_rows = np.flatnonzero((labels < 0) & (found.round >= 0))
-    own, sizes = np.unique(groups[open_rows], return_inverse=True, return_counts=True)[1:]
-    several = sizes[own] > 1
-    rows, own = open_rows[several], own[several]
-    distributions, scores = found.distributions.copy(), found.certainty.copy()
-    since = found.round.copy()
-    summed = np.zeros((len(sizes), distributions.shape[1]))
-    np.add.at(summed, own, distributions[rows])
-    latest = np.zeros(len(sizes), np.intp)
-    np.maximum.at(latest, own, since[rows])
-    distributions[rows] = (summed / sizes[:, None])[own]
-    scores[rows] = certainty(distributions[rows])
-    since[rows] = latest[own]
-    return found._replace(distributions=distributions, certainty=scores, round=since)
+def _check_memory(task: Task) -> None:
+    """Raise if sources that each have a price take more memory than is allowed."""
+    sources = int((task.labels >= 0).sum())
+    need = _KERNELS * 8.0 * len(task.labels) * sources
+    limit = validation.memory_bytes(task.parameters["memory_limit"])
+    if _marginal_rule(task) != "classes" and need > limit:
+        raise ValueError(
+            f"marginals={_marginal_rule(task)!r} on a graph of {len(task.labels):,} rows needs "
+            f"about {need / 2**30:.1f} GiB for {sources:,} sources, and memory_limit is "
+            f"{task.parameters['memory_limit']!r}. Take marginals='classes', or raise the limit."
+        )
 
 
 def _cost_choice(task: Task, name: str) -> CostChoice:

@@ -22,9 +22,8 @@ def report_round(done: Round) -> None:
     """Print a line about a round."""
     note = "" if done.converged else f", not converged ({done.marginal_error:.1e})"
     sys.stdout.write(
-        f"[otprop] round {done.round}: {done.accepted} of {done.targets} targets join "
-        f"{done.sources} sources at alpha {done.alpha:.4g}, "
-        f"{done.n_sweeps} sweeps{note}\n"
+        f"[otprop] round {done.round}: {done.sources} sources, {done.targets} targets, "
+        f"{done.accepted} accepted, alpha {done.alpha:.4g}, {done.n_sweeps} sweeps{note}\n"
     )
 
 
@@ -60,8 +59,8 @@ def warn_of(trace: list[Round], since: NDArray[np.intp], tol: float) -> None:
         warn(
             f"{len(short)} of {len(trace)} solves did not converge to tol={tol:g}; the worst "
             f"is in round {worst.round}, where the sources' masses are off by "
-            f"{worst.marginal_error:.2g} in all. See trace_. Raise max_iter or epsilon, or accept "
-            "a larger tol.",
+            f"{worst.marginal_error:.2g} in all. See trace_. Raise max_iter or epsilon, on a graph "
+            "lower diffusion, or accept a larger tol.",
             ConvergenceWarning,
         )
     warn_unreached(int((since < 0).sum()))

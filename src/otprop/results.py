@@ -22,7 +22,8 @@ class Explanation(NamedTuple):
     """The sources with the largest shares in each row's label, largest first.
 
     All arrays have one row a row explained and one column a source, except `round`, which tells
-    the round that decided the row (0: the vote of all rows; -1: out of every row's reach). Where
+    the round that decided the row (0: the vote of all rows; -1: out of every row's reach; on a
+    graph, that of its nearest row). Where
     the round had fewer sources than asked for, and for rows out of reach, the remaining sources
     are -1, with shares of 0 and labels that mean nothing.
     """

@@ -309,6 +309,8 @@ def check_prior(prior: Any, classes: NDArray[Any]) -> None:
     parts = [prior[name] for name in names]
     for name, part in zip(names, parts, strict=True):
         _PART.check(part, f"class_prior[{name!r}]")
+    if not math.isfinite(sum(parts)):
+        raise ValueError("class_prior holds numbers whose sum is too large.")
     if sum(parts) == 0:
         raise ValueError("class_prior gives no class anything; at least one part must be above 0.")
 

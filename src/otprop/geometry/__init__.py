@@ -8,7 +8,7 @@ from otprop.geometry.base import Geometry, Workers
 from otprop.geometry.diffusion import Diffusion, diffuse, walk_steps
 from otprop.geometry.euclidean import Euclidean, SparseEuclidean
 from otprop.geometry.graph import Graph, local_scales, self_tuned_affinity
-from otprop.geometry.induction import new_row_weights, new_rows
+from otprop.geometry.induction import new_row_weights
 from otprop.geometry.neighbours import Neighbours, nearest
 from otprop.geometry.precomputed import Precomputed
 
@@ -26,7 +26,6 @@ __all__ = [
     "nearest",
     "nearest_approximately",
     "new_row_weights",
-    "new_rows",
     "self_tuned_affinity",
     "walk_steps",
 ]

@@ -1,4 +1,4 @@
-"""Rows that are not in the graph: averages of the fitted rows that are their neighbours."""
+"""Rows that are not in the graph: their weights to the fitted rows that are their neighbours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otprop.geometry import kernels
 from otprop.geometry.graph import self_tuned_weights
 
 if TYPE_CHECKING:
@@ -34,26 +33,3 @@ def new_row_weights(neighbours: Neighbours, scales: DoubleArray) -> DoubleArray:
     weights[same] = 0.0
     weights[same, 0] = 1.0
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
-def new_rows(neighbours: Neighbours, scales: DoubleArray, values: DoubleArray) -> DoubleArray:
-    """Return for new rows the average of their neighbours' rows of `values`.
-
-    A row's result depends on that row alone, to the bit.
-
-    Parameters
-    ----------
-    neighbours : Neighbours
-        Of the m new rows, at least one each, sorted by distance and index.
-    scales : array of shape (n,)
-        σ of the fitted rows, above 0.
-    values : array of shape (n, K)
-        What is known of the fitted rows; finite.
-
-    Returns
-    -------
-    array of shape (m, K)
-    """
-    out = np.empty((len(neighbours.indices), values.shape[1]))
-    kernels.average_rows(neighbours.indices, new_row_weights(neighbours, scales), values, out)
-    return out

@@ -159,17 +159,6 @@ def self_tuned(indices, squared, own, scales, least, out):
             out[j, i] = max(math.exp(-4.0 * near * far), floor)
 
 
-@njit(nogil=True, cache=True)
-def average_rows(indices, weights, values, out):
-    """Fill out[j] with Σ_i weights[j, i] · values[indices[j, i]]."""
-    for j in range(indices.shape[0]):
-        out[j] = 0.0
-        for i in range(indices.shape[1]):
-            weight, row = weights[j, i], values[indices[j, i]]
-            for c in range(values.shape[1]):
-                out[j, c] += weight * row[c]
-
-
 # Conjugate gradients for a group of right-hand sides, one a lane: each entry of the matrix is read
 # once for all of them. Without leave to contract or reorder, a lane's bits are those of IEEE
 # arithmetic, whichever lane it is and whatever stands in the others.

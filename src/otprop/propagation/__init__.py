@@ -9,7 +9,7 @@ from otprop.propagation.marginals import Marginals, Solving
 from otprop.propagation.prior import Prior
 from otprop.propagation.record import Propagation, Round
 from otprop.propagation.rounds import Settings, propagate
-from otprop.propagation.spreading import GraphSettings, Spread, spread
+from otprop.propagation.spreading import GraphSettings, Spread, alike, spread
 from otprop.propagation.stages import ROUNDS
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Solving",
     "Spread",
     "Threshold",
+    "alike",
     "certainty",
     "explain",
     "propagate",

@@ -19,7 +19,7 @@ class Round(NamedTuple):
     sources: int  # m_{t-1}, labelled when the round began
     targets: int  # n_{t-1}, unlabelled when the round began
     accepted: int  # ζ_t
-    alpha: float  # what the accepted exceeded, or reached where it was lowered
+    alpha: float  # what the accepted exceeded, or reached where it was lowered; least on a graph
     lowered: bool  # whether α was lowered for this round (Eq. 21)
     unreachable: int  # targets without a finite cost to any source
     converged: bool

@@ -90,6 +90,28 @@ def spread(
     return found
 
 
+def alike(found: Spread, groups: IntArray, labels: IntArray) -> Spread:
+    """Let open rows that are the same as one another have the mean of their distributions.
+
+    A new row that is the same as they are has one answer, and so must they. On the graph they
+    need not be alike: of many rows that are the same, each has but a few for neighbours.
+    """
+    open_rows = np.flatnonzero((labels < 0) & (found.round >= 0))
+    own, sizes = np.unique(groups[open_rows], return_inverse=True, return_counts=True)[1:]
+    several = sizes[own] > 1
+    rows, own = open_rows[several], own[several]
+    distributions, scores = found.distributions.copy(), found.certainty.copy()
+    since = found.round.copy()
+    summed = np.zeros((len(sizes), distributions.shape[1]))
+    np.add.at(summed, own, distributions[rows])
+    latest = np.zeros(len(sizes), np.intp)
+    np.maximum.at(latest, own, since[rows])
+    distributions[rows] = (summed / sizes[:, None])[own]
+    scores[rows] = certainty(distributions[rows])
+    since[rows] = latest[own]
+    return found._replace(distributions=distributions, certainty=scores, round=since)
+
+
 class _Evidence(NamedTuple):
     """How much of each class reaches the open rows, and whether the diffusion converged."""
 

@@ -279,10 +279,9 @@ class _Judge:
             speaking = np.full(len(found), -1)
             for k, count in enumerate(self._counts):
                 mine = np.flatnonzero((found == k) & reached)
-                if len(mine):
-                    mine = mine[np.lexsort((places_of_rows[mine], certain[mine]))]
-                    spread_out = (np.arange(count) + (draw + 1) / (_DRAWS + 1)) / count * len(mine)
-                    speaking[mine[spread_out.astype(np.intp)]] = k
+                mine = mine[np.lexsort((places_of_rows[mine], certain[mine]))]
+                spread_out = (np.arange(count) + (draw + 1) / (_DRAWS + 1)) / count * len(mine)
+                speaking[mine[spread_out.astype(np.intp)]] = k
             again = self._spread(values, speaking).distributions.argmax(axis=1)
             agreed.append(float((again == found)[reached].mean()))
         return float(np.mean(agreed))
