@@ -102,7 +102,7 @@ def choose_graph(
 
     In each of five folds (two with many labels) a part of the labels is hidden, and its rows play
     unlabelled ones. First the scaling of the least Brier score is taken; then whatever else is
-    right more often by more than a standard error.
+    surely right more often.
     """
     judge = _Judge(table, given_graph, labels, classes, asked)
     validated = enough_to_validate(labels)
