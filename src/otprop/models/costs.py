@@ -32,16 +32,6 @@ class FittedCosts(NamedTuple):
     dtype: np.dtype[Any]
     rows: int  # of fit
 
-    @property
-    def classes(self) -> int:
-        """Number of classes."""
-        return self.replay.classes
-
-    @property
-    def takes_relations(self) -> bool:
-        """Whether new rows come as their costs to the rows of fit, not as features."""
-        return self.points is None
-
     def decide(self, table: Any, workers: Workers) -> Decision:
         """Lead new rows through the rounds."""
         return replay(self._geometry(table), table.shape[0], self.replay, workers)

@@ -45,11 +45,6 @@ class FittedGraph(NamedTuple):
         """Number of classes."""
         return int(self.distributions.shape[1])
 
-    @property
-    def takes_relations(self) -> bool:
-        """Whether new rows come as their affinities to the rows of fit, not as features."""
-        return self.points is None
-
     def decide(self, table: Any, workers: Workers) -> Decision:
         """Return the mean distribution of each row's neighbours, by the weights of the graph.
 
